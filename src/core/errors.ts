@@ -1,0 +1,89 @@
+/**
+ * Every error that leaves Hookledger has a code from this catalogue. A code is never reused; each has
+ * an anchor in docs/reference/errors.md, and a test holds the two sets equal. Messages say what to do
+ * next and carry no payload, header or secret.
+ */
+
+/** The catalogue: code → whether trying the same again later can succeed. */
+export const errorCodes = {
+  HKL_CONFIG_INVALID: false,
+  HKL_CONFIG_NOT_FOUND: false,
+  HKL_CONFIG_SECRET: false,
+  HKL_CONFIG_UNKNOWN_NAME: false,
+  HKL_CONFIG_ENVIRONMENT: false,
+  HKL_WORKFLOW_INVALID: false,
+  HKL_WORKFLOW_STATE_RETIRED: false,
+  HKL_DECISION_INVALID: false,
+  HKL_EMBEDDED_UNAVAILABLE: false,
+  HKL_EMBEDDED_START_FAILED: true,
+  HKL_EMBEDDED_IN_USE: false,
+  HKL_DATABASE_UNREACHABLE: true,
+  HKL_DATABASE_TOO_OLD: false,
+  HKL_DATABASE_UNSAFE: false,
+  HKL_SCHEMA_MISSING: false,
+  HKL_SCHEMA_OLDER: false,
+  HKL_SCHEMA_NEWER: false,
+  HKL_SCHEMA_BROKEN: false,
+  HKL_SCHEMA_NAME: false,
+  HKL_TRANSACTION_UNKNOWN: true,
+  HKL_TRANSACTION_CONTROL: false,
+  HKL_INBOX_SOURCE_UNKNOWN: false,
+  HKL_INBOX_SIGNATURE_INVALID: false,
+  HKL_INBOX_BODY_CONSUMED: false,
+  HKL_INBOX_UNAVAILABLE: true,
+  HKL_INBOX_EVENT_UNKNOWN: false,
+  HKL_INBOX_PAYLOAD_EXPIRED: false,
+  HKL_INBOX_NOT_REPLAYABLE: false,
+  HKL_LEDGER_ORDER_INVALID: false,
+  HKL_LEDGER_CLAIM_LOST: true,
+  HKL_WORKER_STOPPED: true,
+  HKL_SERVER_IN_USE: false,
+  HKL_CLI_USAGE: false,
+  HKL_NOT_FOUND: false,
+} as const satisfies Record<string, boolean>
+
+/** One of the codes of the catalogue. */
+export type ErrorCode = keyof typeof errorCodes
+
+/** An error with a code, and a message that says what to do next. */
+export class HookledgerError extends Error {
+  readonly code: ErrorCode
+  /** Whether the same call can succeed later without a change by a person. */
+  readonly retryable: boolean
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'HookledgerError'
+    this.code = code
+    this.retryable = errorCodes[code]
+  }
+}
+
+/**
+ * Thrown by a handler, an effect's `apply` or a decide function to say that trying again is useless:
+ * the event is dead at once, with this message as its reason.
+ */
+export class PermanentError extends Error {
+  readonly permanent = true as const
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'PermanentError'
+  }
+}
+
+/** Thrown by a handler to be tried again after `delayMs` milliseconds instead of the usual backoff. */
+export class RetryAfter extends Error {
+  readonly delayMs: number
+
+  constructor(delayMs: number, message = 'asked to be tried again later') {
+    super(message)
+    this.name = 'RetryAfter'
+    this.delayMs = delayMs
+  }
+}
+
+/** Whether an error, from whichever copy of this module, says that trying again is useless. */
+export function isPermanent(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'permanent' in error && error.permanent === true
+}
