@@ -40,6 +40,8 @@ export const errorCodes = {
   HKL_SERVER_IN_USE: false,
   HKL_CLI_USAGE: false,
   HKL_NOT_FOUND: false,
+  HKL_INBOX_BODY_TOO_LARGE: false,
+  HKL_HTTP_REQUEST_REFUSED: false,
 } as const satisfies Record<string, boolean>
 
 /** One of the codes of the catalogue. */

@@ -1,0 +1,184 @@
+/**
+ * The options of `createHookledger`, checked and resolved once. Nothing is connected here.
+ */
+import { HookledgerError } from '../core/errors.ts'
+import { defaultLimits, type Limits } from '../core/limits.ts'
+import { nearest } from '../core/nearest.ts'
+import type { Combine } from '../ledger/register.ts'
+import type { FindingPolicy } from '../ledger/findings.ts'
+import type { PoolLike } from '../postgres/pool.ts'
+import { defaultSchema, schemaPrefix } from '../postgres/schema-name.ts'
+import type { Source } from '../providers/provider.ts'
+import type { Environment } from '../workflow/event.ts'
+import { createRegistry, type PlainHandler, type Registry } from '../workflow/registry.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+
+/** What a user hands to `createHookledger`. */
+export interface HookledgerOptions {
+  /** A `pg.Pool` of the app, or a connection string. Without it DATABASE_URL, or a running `hookledger dev`. */
+  readonly database?: PoolLike | string | undefined
+  /** The schema of Hookledger's tables. Default HOOKLEDGER_SCHEMA, else `hookledger`. */
+  readonly schema?: string | undefined
+  /** What this schema holds. Default: what the sources say, else `test`. */
+  readonly environment?: Environment | undefined
+  /** By name: the name stands in URLs (`/webhooks/stripe`) and in workflows' `sources`. */
+  readonly sources: Readonly<Record<string, Source>>
+  readonly workflows?: readonly Workflow[] | undefined
+  readonly handlers?: readonly PlainHandler[] | undefined
+  /** How the rows of one subject and entitlement combine; `any` where none is declared. */
+  readonly entitlements?: Readonly<Record<string, Combine>> | undefined
+  readonly findings?: FindingOptions | undefined
+  readonly limits?: Partial<Limits> | undefined
+  /** Why it is safe here that the server does not flush (shown by `doctor`). */
+  readonly acceptDurability?: string | undefined
+}
+
+/** Who answers for findings and by when. */
+export interface FindingOptions {
+  /** Default `operations`. */
+  readonly owner?: string | undefined
+  /** By kind of finding. */
+  readonly owners?: Readonly<Record<string, string>> | undefined
+  /** Hours until a finding is due. Defaults: lag 24, contradiction 72. */
+  readonly dueHours?: { readonly lag?: number | undefined; readonly contradiction?: number | undefined } | undefined
+}
+
+/** A configured source with everything decided. */
+export interface ConfiguredSource {
+  readonly name: string
+  readonly source: Source
+  readonly account: string
+  readonly environment: Environment
+}
+
+/** The options with every default filled in. */
+export interface ResolvedConfig {
+  readonly database: PoolLike | string | undefined
+  readonly schemaName: string
+  readonly environment: Environment
+  readonly sources: ReadonlyMap<string, ConfiguredSource>
+  readonly workflows: readonly Workflow[]
+  readonly handlers: readonly PlainHandler[]
+  readonly registry: Registry
+  readonly limits: Limits
+  readonly findings: FindingPolicy
+  readonly entitlementRules: Readonly<Record<string, Combine>>
+  readonly acceptDurability: string | undefined
+}
+
+const known: readonly (keyof HookledgerOptions)[] = [
+  'database',
+  'schema',
+  'environment',
+  'sources',
+  'workflows',
+  'handlers',
+  'entitlements',
+  'findings',
+  'limits',
+  'acceptDurability',
+]
+
+/**
+ * Checks and resolves options.
+ *
+ * @throws HookledgerError HKL_CONFIG_INVALID or HKL_CONFIG_UNKNOWN_NAME, one line that names the culprit
+ */
+export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
+  if (typeof options !== 'object' || options === null) throw invalid('createHookledger takes an object of options')
+  for (const key of Object.keys(options)) requireKnown('option', key, known)
+  for (const key of Object.keys(options.limits ?? {})) requireKnown('limit', key, Object.keys(defaultLimits))
+  const environment = environmentOf(options)
+  const sources = resolveSources(options, environment)
+  const workflows = [...(options.workflows ?? [])]
+  const handlers = [...(options.handlers ?? [])]
+  for (const workflow of workflows) {
+    for (const name of workflow.sources) requireKnown(`source of workflow "${workflow.name}"`, name, sources.keys())
+  }
+  for (const handler of handlers) requireKnown('source of a handler', handler.source, sources.keys())
+  const schemaName = options.schema ?? process.env['HOOKLEDGER_SCHEMA'] ?? ''
+  schemaPrefix(schemaName === '' ? defaultSchema : schemaName)
+  if (options.acceptDurability !== undefined && options.acceptDurability.trim() === '') {
+    throw invalid('acceptDurability must say why it is safe here')
+  }
+  return Object.freeze({
+    database: options.database === '' ? undefined : options.database,
+    schemaName: schemaName === '' ? defaultSchema : schemaName,
+    environment,
+    sources,
+    workflows,
+    handlers,
+    registry: createRegistry(workflows, handlers),
+    limits: resolveLimits(options.limits ?? {}),
+    findings: resolveFindings(options.findings ?? {}),
+    entitlementRules: resolveRules(options.entitlements ?? {}),
+    acceptDurability: options.acceptDurability,
+  })
+}
+
+function environmentOf(options: HookledgerOptions): Environment {
+  const named = [options.environment, ...Object.values(options.sources ?? {}).map((source) => source.environment)]
+  const distinct = [...new Set(named.filter((each) => each !== undefined))]
+  if (distinct.length > 1) {
+    throw new HookledgerError(
+      'HKL_CONFIG_ENVIRONMENT',
+      `one schema holds one environment, the configuration names ${distinct.join(' and ')}: two environments are two schemas (HOOKLEDGER_SCHEMA)`,
+    )
+  }
+  const environment = distinct[0] ?? 'test'
+  if (environment !== 'live' && environment !== 'test') throw invalid(`environment must be 'live' or 'test'`)
+  return environment
+}
+
+function resolveSources(options: HookledgerOptions, environment: Environment): Map<string, ConfiguredSource> {
+  if (typeof options.sources !== 'object' || options.sources === null) throw invalid('sources must be an object: name → source')
+  const sources = new Map<string, ConfiguredSource>()
+  for (const [name, source] of Object.entries(options.sources)) {
+    if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
+      throw invalid(`source "${name.slice(0, 80)}": a name must be lower-case letters, digits, - or _, at most 63`)
+    }
+    if (typeof source?.verify !== 'function') throw invalid(`source "${name}" is not a source: use stripe(…) or standardWebhooks(…)`)
+    if (name === 'hookledger') throw invalid('the source name "hookledger" is reserved')
+    sources.set(name, { name, source, account: source.account ?? name, environment })
+  }
+  return sources
+}
+
+function resolveLimits(given: Partial<Limits>): Limits {
+  const limits = { ...defaultLimits, ...given }
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Number.isSafeInteger(value) || value < 1) throw invalid(`limits.${name} must be a positive integer`)
+  }
+  return Object.freeze(limits)
+}
+
+function resolveFindings(given: FindingOptions): FindingPolicy {
+  const hours = { lag: given.dueHours?.lag ?? 24, contradiction: given.dueHours?.contradiction ?? 72 }
+  for (const [name, value] of Object.entries(hours)) {
+    if (!Number.isFinite(value) || value <= 0) throw invalid(`findings.dueHours.${name} must be a positive number`)
+  }
+  return {
+    owner: given.owner ?? 'operations',
+    owners: given.owners ?? {},
+    dueMs: { lag: Math.round(hours.lag * 3_600_000), contradiction: Math.round(hours.contradiction * 3_600_000) },
+  }
+}
+
+function resolveRules(rules: Readonly<Record<string, Combine>>): Readonly<Record<string, Combine>> {
+  for (const [name, rule] of Object.entries(rules)) requireKnown(`rule of entitlement "${name}"`, rule, ['any', 'max', 'sum'])
+  return rules
+}
+
+function requireKnown(what: string, value: string, names: Iterable<string>): void {
+  const all = [...names]
+  if (all.includes(value)) return
+  const near = nearest(value, all)
+  throw new HookledgerError(
+    'HKL_CONFIG_UNKNOWN_NAME',
+    `unknown ${what} "${String(value).slice(0, 80)}"${near === null ? '' : `, did you mean "${near}"?`}`,
+  )
+}
+
+function invalid(message: string): HookledgerError {
+  return new HookledgerError('HKL_CONFIG_INVALID', message)
+}

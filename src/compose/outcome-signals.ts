@@ -1,0 +1,31 @@
+/** Tells what became of each event, after the commit that made it so. */
+import type { Signals } from '../core/signals.ts'
+import type { Settled } from '../inbox/outcome-parts.ts'
+
+/** Emits one signal an event, if anybody listens. */
+export function emitOutcomes(signals: Signals, settled: readonly Settled[]): void {
+  if (!signals.has('inbox.event.decided')) return
+  const now = Date.now()
+  for (const { row, outcome } of settled) {
+    const { event, wait } = outcome
+    signals.emit('inbox.event.decided', {
+      eventId: event.eventId,
+      eventType: event.eventType,
+      source: event.source.name ?? event.source.provider,
+      outcome: outcome.kind,
+      reason: outcome.reason,
+      orderId: outcome.orderId,
+      workflow: outcome.workflow,
+      from: outcome.from,
+      to: outcome.to,
+      effects: outcome.effects.map((each) => (each.reference === '' ? each.type : `${each.type} ${each.reference}`)),
+      granted: outcome.granted,
+      revoked: outcome.revoked,
+      findings: outcome.findings.map((each) => each.kind),
+      waitsFor: wait?.description ?? null,
+      until: wait === null ? null : row.deadlineAt,
+      attempts: row.attempts + 1,
+      ageMs: now - event.receivedAt.getTime(),
+    })
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What Hookledger tells of itself. Subscribers (logs, metrics, a worker in the same process) can
+ * neither delay nor break the path that tells: a subscriber that throws is ignored.
+ */
+
+/** Every signal, and what it carries. Never a body, a header or a secret. */
+export interface SignalMap {
+  /** Deliveries were stored; `events` are new ones. A worker in the same process wakes on it. */
+  'inbox.events.stored': { readonly events: number; readonly duplicates: number }
+  /** A request was answered without being stored. */
+  'inbox.request.rejected': { readonly source: string; readonly reason: string; readonly status: number }
+  /** An event has an outcome. */
+  'inbox.event.decided': EventOutcome
+  /** A worker ran a batch. */
+  'inbox.batch.finished': { readonly events: number; readonly durationMs: number }
+  /** Something went wrong in the background and is tried again. */
+  'worker.loop.failed': { readonly loop: string; readonly message: string }
+  /** The net caught what a wake-up should have: tests require none. */
+  'inbox.wait.rescued': { readonly events: number }
+  /** A warning of the start checks. */
+  'config.warned': { readonly message: string }
+}
+
+/** One line of the log: what became of an event. */
+export interface EventOutcome {
+  readonly eventId: string
+  readonly eventType: string
+  readonly source: string
+  readonly outcome: string
+  readonly reason: string
+  readonly orderId: string | null
+  readonly workflow: string | null
+  readonly from: string | null
+  readonly to: string | null
+  readonly effects: readonly string[]
+  readonly granted: readonly string[]
+  readonly revoked: readonly string[]
+  readonly findings: readonly string[]
+  /** For a waiting event: what for, and until when. */
+  readonly waitsFor: string | null
+  readonly until: Date | null
+  readonly attempts: number
+  /** Milliseconds from the first delivery to this outcome, by the worker's reading of the database clock. */
+  readonly ageMs: number
+}
+
+/** A name of a signal. */
+export type SignalName = keyof SignalMap
+
+/** Where signals are emitted and listened to. */
+export interface Signals {
+  emit<N extends SignalName>(name: N, detail: SignalMap[N]): void
+  /** Listens; call what it returns to stop. */
+  on<N extends SignalName>(name: N, listener: (detail: SignalMap[N]) => void): () => void
+  /** Whether anybody listens: lets a hot path skip building the detail. */
+  has(name: SignalName): boolean
+}
+
+/** A new set of signals with no listener. */
+export function createSignals(): Signals {
+  const listeners = new Map<SignalName, Set<(detail: never) => void>>()
+  return {
+    emit(name, detail) {
+      for (const listener of listeners.get(name) ?? []) {
+        try {
+          listener(detail as never)
+        } catch {
+          // a subscriber must not break what it watches
+        }
+      }
+    },
+    on(name, listener) {
+      const set = listeners.get(name) ?? new Set()
+      listeners.set(name, set)
+      set.add(listener as (detail: never) => void)
+      return () => {
+        set.delete(listener as (detail: never) => void)
+      }
+    },
+    has: (name) => (listeners.get(name)?.size ?? 0) > 0,
+  }
+}

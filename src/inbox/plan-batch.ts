@@ -1,0 +1,202 @@
+/**
+ * The pure part of a batch: which event belongs to which order, and what every event's outcome is.
+ * It touches no database; what it needs of one is given to it, read under the orders' locks.
+ */
+import { HookledgerError } from '../core/errors.ts'
+import { finding } from '../workflow/finding-kinds.ts'
+import { foldOrder, type FoldFailure } from '../workflow/fold.ts'
+import type { FoldContext } from '../workflow/fold-context.ts'
+import type { InboxEvent } from '../workflow/event.ts'
+import type { Name, OrderLedger } from '../workflow/order.ts'
+import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
+import { settleWaiting, type Claim, type NamedOrder, type Resolved, type Waiting } from '../workflow/resolve-event.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { SourceName } from './ledger-port.ts'
+
+/** Names bound to orders, by key. */
+export type BoundNames = ReadonlyMap<string, NamedOrder>
+
+/** The names whose orders must be looked up before events can be settled. */
+export function namesOf(resolved: readonly Resolved[]): SourceName[] {
+  return resolved.flatMap((each) => {
+    const names =
+      each.kind === 'claim' ? each.learned : each.kind === 'waiting' ? each.waits.flatMap((wait) => [...wait.names, ...wait.learned]) : []
+    return names.map((name) => ({ sourceId: each.event.sourceId, kind: name.kind, value: name.value }))
+  })
+}
+
+/**
+ * Settles waiting events by names that are bound already or that an event of this very batch brings,
+ * whichever of the two arrived first.
+ */
+export function settleAll(
+  resolved: readonly Resolved[],
+  bound: BoundNames,
+  key: (name: SourceName) => string,
+): { readonly resolved: readonly Resolved[]; readonly names: BoundNames } {
+  const names = new Map(bound)
+  let current = resolved
+  for (;;) {
+    for (const each of current) if (each.kind === 'claim' && each.event.accountAllowed) teach(each, names, key)
+    const lookup = (sourceId: number, name: Name): NamedOrder | null =>
+      names.get(key({ sourceId, kind: name.kind, value: name.value })) ?? null
+    const next = current.map((each) => (each.kind === 'waiting' ? settleWaiting(each, lookup) : each))
+    const settled = next.some((each, index) => each !== current[index])
+    current = next
+    if (!settled) return { resolved: current, names }
+  }
+}
+
+function teach(claim: Claim, names: Map<string, NamedOrder>, key: (name: SourceName) => string): void {
+  for (const name of claim.learned) {
+    const at = key({ sourceId: claim.event.sourceId, kind: name.kind, value: name.value })
+    if (!names.has(at)) names.set(at, { orderId: claim.orderId, workflow: claim.candidate.workflow.name })
+  }
+}
+
+/** What folding a batch needs. */
+export interface FoldBatchInput {
+  readonly claims: readonly Claim[]
+  /** Changed in place; orders that do not exist are absent. */
+  readonly ledgers: Map<string, OrderLedger>
+  readonly names: BoundNames
+  readonly nameKey: (name: SourceName) => string
+  readonly decisionId: (event: InboxEvent) => bigint
+  /** Payments known to be recorded for orders outside the batch. */
+  readonly payers: ReadonlyMap<string, string>
+  readonly derive: (orderId: string, name: string) => string
+}
+
+/** Folds every order of a batch, in the order of its first event. */
+export function foldBatch(input: FoldBatchInput): {
+  readonly outcomes: readonly Outcome[]
+  readonly failures: readonly FoldFailure[]
+} {
+  const outcomes: Outcome[] = []
+  const failures: FoldFailure[] = []
+  const payers = new Map(input.payers)
+  const context: FoldContext = {
+    allocate: input.decisionId,
+    derive: input.derive,
+    ownerOf: (sourceId, name) =>
+      input.names.get(input.nameKey({ sourceId, kind: name.kind, value: name.value }))?.orderId ?? null,
+    payerOf: (sourceId, paymentId) => payers.get(`${sourceId}\n${paymentId}`) ?? null,
+  }
+  for (const [orderId, claims] of groupByOrder(input.claims)) {
+    const ledger = input.ledgers.get(orderId) ?? ghostOrder(claims[0], orderId)
+    if (claims[0] !== undefined) adoptRenames(ledger, claims[0].candidate.workflow)
+    const result = foldOrder(ledger, claims, context)
+    outcomes.push(...result.outcomes)
+    failures.push(...result.failures)
+    for (const payment of ledger.payments) payers.set(`${payment.sourceId}\n${payment.id}`, ledger.id)
+  }
+  return { outcomes, failures }
+}
+
+/** States and effects recorded under a name that the workflow has renamed since are read under the new one. */
+function adoptRenames(ledger: OrderLedger, workflow: Workflow): void {
+  if (ledger.workflow !== workflow.name) return
+  if (!workflow.states.has(ledger.state)) {
+    for (const [name, options] of workflow.states) if (options.renamedFrom === ledger.state) ledger.state = name
+  }
+  const renamed = new Map<string, string>()
+  for (const [name, { renamedFrom }] of workflow.effects) if (renamedFrom !== undefined) renamed.set(renamedFrom, name)
+  if (renamed.size === 0) return
+  ledger.effects = ledger.effects.map((row) => {
+    const [base = '', suffix] = row.type.split(':')
+    const name = renamed.get(base)
+    return name === undefined ? row : { ...row, type: suffix === undefined ? name : `${name}:${suffix}` }
+  })
+}
+
+function groupByOrder(claims: readonly Claim[]): Map<string, Claim[]> {
+  const groups = new Map<string, Claim[]>()
+  for (const claim of claims) {
+    const group = groups.get(claim.orderId)
+    if (group === undefined) groups.set(claim.orderId, [claim])
+    else group.push(claim)
+  }
+  return groups
+}
+
+/** An order that does not exist and that no event may open: its events wait for the app to open it. */
+function ghostOrder(claim: Claim | undefined, id: string): OrderLedger {
+  if (claim === undefined) throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', `order ${id} has no event`)
+  const { workflow } = claim.candidate
+  return {
+    id,
+    workflow: workflow.name,
+    sourceId: null,
+    providerAccount: null,
+    state: workflow.initial,
+    subject: null,
+    expected: null,
+    version: 0n,
+    stored: false,
+    payments: [],
+    effects: [],
+    entitlements: [],
+  }
+}
+
+/** A copy that folding does not change: what the ledger held before the batch. */
+export function snapshotOf(ledger: OrderLedger): OrderLedger {
+  return {
+    ...ledger,
+    payments: [...ledger.payments],
+    effects: [...ledger.effects],
+    entitlements: [...ledger.entitlements],
+  }
+}
+
+/** The outcome of an event that belongs to no order, as far as is known now. */
+export function orderlessOutcome(resolved: Exclude<Resolved, Claim>, decisionId: bigint): Outcome | null {
+  const { event } = resolved
+  const base = { ...emptyOutcome, decisionId, event }
+  switch (resolved.kind) {
+    case 'ignored':
+      return { ...base, kind: 'ignored', reason: resolved.reason }
+    case 'dead':
+      return deadOutcome(event, decisionId, resolved.reason)
+    case 'contradicted':
+      return {
+        ...base,
+        kind: 'contradicted',
+        reason: resolved.reason,
+        evidence: { orders: resolved.orderIds },
+        findings: [finding('two_claims', `event:${event.key}`, { reason: resolved.reason, orders: resolved.orderIds.join(', ') })],
+      }
+    case 'waiting':
+      return waitingOutcome(resolved, decisionId)
+    default:
+      return null
+  }
+}
+
+/** The outcome of an event that can never be decided as it is. */
+export function deadOutcome(event: InboxEvent, decisionId: bigint, reason: string): Outcome {
+  return {
+    ...emptyOutcome,
+    decisionId,
+    event,
+    kind: 'dead',
+    reason,
+    findings: [finding('dead_event', `event:${event.key}`, { event: event.eventId, type: event.eventType, reason })],
+  }
+}
+
+function waitingOutcome(waiting: Waiting, decisionId: bigint): Outcome {
+  const names = new Map<string, Name>()
+  for (const wait of waiting.waits) for (const name of wait.names) names.set(`${name.kind}\n${name.value}`, name)
+  const description = [...names.values()].map((name) => `${name.kind} ${name.value}`).join(' or ')
+  // ignore holds only if all that wait say so
+  const ignores = waiting.waits.every((wait) => wait.candidate.handler.unclaimed === 'ignore')
+  return {
+    ...emptyOutcome,
+    decisionId,
+    event: waiting.event,
+    kind: 'deferred',
+    reason: `waits for ${description}`,
+    wait: { names: [...names.values()], orderId: null, description, forMs: null, atDeadline: ignores ? 'ignore' : 'finding' },
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Runs a batch to its end: what made it fail is taken out, and the rest goes on. A failing batch is
+ * split until the bad event is alone; a lock that somebody else holds is yielded to at once.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { deadOutcome } from './plan-batch.ts'
+import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
+import { claim, claimSetup, readClaimed, type Selection } from './claim.ts'
+import { inboxParts } from './outcome-parts.ts'
+import { workBatch, type BatchMode, type BatchReport, type WorkContext } from './work-batch.ts'
+
+/** The most times one batch is run again for the same keys before the loop backs off. */
+const maxReruns = 6
+
+/** Collects what the parts of one claim came to. */
+export interface RunReport {
+  readonly settled: BatchReport['settled'][number][]
+  /** Keys that were looked at, so that the scan can go on after them. */
+  readonly claimed: bigint[]
+  /** Keys that stay on the ready list, and why they should not be claimed again at once. */
+  readonly left: bigint[]
+  readonly cooling: bigint[]
+}
+
+/**
+ * Claims and runs one selection; throws only what no other run can mend now. `onClaimed` is told the
+ * keys as soon as they are locked.
+ */
+export async function runBatch(
+  ctx: WorkContext,
+  selection: Selection,
+  onClaimed: (keys: readonly bigint[]) => void = () => {},
+): Promise<RunReport> {
+  const report: RunReport = { settled: [], claimed: [], left: [], cooling: [] }
+  await runSelection({ ...ctx, onClaimed }, selection, { openNew: true, checkPayers: false }, report, 0)
+  return report
+}
+
+async function runSelection(
+  ctx: WorkContext,
+  selection: Selection,
+  mode: BatchMode,
+  report: RunReport,
+  reruns: number,
+): Promise<void> {
+  const seen: bigint[] = []
+  try {
+    const done = await workBatch(withWatch(ctx, seen), selection, mode)
+    report.settled.push(...done.settled)
+    report.claimed.push(...done.claimed)
+    report.left.push(...done.left)
+    for (const key of done.unopened) await runAlone(ctx, key, report)
+  } catch (error) {
+    if (reruns >= maxReruns) throw error
+    await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
+  }
+}
+
+/** The keys that a failed run had claimed; its selection may have been "the next ones". */
+function keysOf(selection: Selection, seen: readonly bigint[]): Selection {
+  if (selection.kind === 'suspect' || seen.length === 0) return selection
+  return { kind: 'these', keys: [...seen] }
+}
+
+async function remedy(
+  ctx: WorkContext,
+  error: unknown,
+  selection: Selection,
+  mode: BatchMode,
+  report: RunReport,
+  reruns: number,
+): Promise<void> {
+  const again = (next: Selection, nextMode: BatchMode = mode): Promise<void> =>
+    runSelection(ctx, next, nextMode, report, reruns + 1)
+  switch (remedyOf(error)) {
+    case 'without_event': {
+      const { key, cause } = error as EventFailure
+      await failEvent(ctx, selection, key, cause)
+      if (selection.kind === 'these') await again({ kind: 'these', keys: selection.keys.filter((each) => each !== key) })
+      return
+    }
+    case 'decide_again':
+      return again(selection, { ...mode, checkPayers: true })
+    case 'without_new_orders':
+      if (selection.kind === 'these' && selection.keys.length === 1 && !mode.openNew) return
+      return again(selection, { ...mode, openNew: false })
+    case 'run_again':
+      await sleep(10 * 2 ** reruns * (0.5 + Math.random()))
+      return again(selection)
+    case 'split':
+      return split(ctx, error, selection, mode, report, reruns)
+    default:
+      throw error
+  }
+}
+
+async function split(
+  ctx: WorkContext,
+  error: unknown,
+  selection: Selection,
+  mode: BatchMode,
+  report: RunReport,
+  reruns: number,
+): Promise<void> {
+  if (selection.kind === 'suspect') return failEvent(ctx, selection, null, error)
+  if (selection.kind !== 'these') throw error
+  const { keys } = selection
+  const [only] = keys
+  if (keys.length === 1 && only !== undefined) return failEvent(ctx, selection, only, error)
+  const middle = Math.ceil(keys.length / 2)
+  for (const half of [keys.slice(0, middle), keys.slice(middle)]) {
+    // halving is not repeating: it may go as deep as it must
+    await runSelection(ctx, { kind: 'these', keys: half }, mode, report, Math.min(reruns, 1))
+  }
+}
+
+/** An event whose order has to be opened runs alone; if that must wait for somebody, it cools down. */
+async function runAlone(ctx: WorkContext, key: bigint, report: RunReport): Promise<void> {
+  try {
+    const done = await workBatch(ctx, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false })
+    report.settled.push(...done.settled)
+    report.left.push(...done.left)
+  } catch (error) {
+    if (remedyOf(error) === 'without_new_orders') report.cooling.push(key)
+    else await remedy(ctx, error, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false }, report, 1)
+  }
+}
+
+/** Records the failure of one event in a transaction of its own: tried again later, or dead. */
+async function failEvent(ctx: WorkContext, selection: Selection, key: bigint | null, error: unknown): Promise<void> {
+  const { db, ledger, limits, worker, reading } = ctx
+  const own: Selection = selection.kind === 'suspect' || key === null ? selection : { kind: 'these', keys: [key] }
+  await db.transaction(
+    async (tx) => {
+      const rows = await claim(db, tx, own)
+      const [found] = await readClaimed(db, tx, rows, reading)
+      if (found === undefined) return
+      const verdict = judgeEventFailure(error, found.row.attempts, limits)
+      const outcome = verdict.dead ? deadOutcome(found.event, found.decisionId, verdict.reason) : null
+      const settled = outcome === null ? [] : [{ row: found.row, outcome, waits: [] }]
+      const parts = inboxParts(db.schema, {
+        from: own.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
+        taken: [found.row],
+        settled,
+        retried: verdict.dead ? [] : [{ row: found.row, delayMs: verdict.delayMs, error: verdict.error }],
+        defaultDeferralMs: limits.deferralMs,
+        operatorOnly: new Set(),
+        wakes: [],
+        batchId: null,
+      })
+      const { source } = found.event
+      await ledger.apply(
+        tx,
+        {
+          decided: settled.map((each) => ({ outcome: each.outcome, attempts: found.row.attempts + 1, recorded: true })),
+          before: new Map(),
+          after: new Map(),
+          findings: settled.flatMap((each) =>
+            each.outcome.findings.map((draft) => ({
+              draft,
+              source: `${source.provider}:${source.account}:${source.environment}`,
+              orderId: null,
+              eventKey: found.event.key,
+            })),
+          ),
+          closedFindings: [],
+          actor: worker,
+        },
+        parts,
+      )
+    },
+    { setup: claimSetup(limits) },
+  )
+}
+
+/** Remembers which keys a run claimed, for the run after it, should it fail. */
+function withWatch(ctx: WorkContext, seen: bigint[]): WorkContext {
+  return {
+    ...ctx,
+    onClaimed: (keys) => {
+      seen.push(...keys)
+      ctx.onClaimed?.(keys)
+    },
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Users' own functions inside the engine's transaction: plain handlers, and the `apply` of effects.
+ * A failure names its event, so that the rest of the batch goes on without it.
+ */
+import type { Executor } from '../postgres/executor.ts'
+import type { InboxEvent } from '../workflow/event.ts'
+import { viewEffects } from '../workflow/fold-context.ts'
+import { reversedSuffix, type LedgerEffect, type OrderLedger } from '../workflow/order.ts'
+import type { Registry } from '../workflow/registry.ts'
+import type { Resolved } from '../workflow/resolve-event.ts'
+import type { ApplyInput } from '../workflow/workflow.ts'
+import { EventFailure } from './batch-failure.ts'
+import { userPlannerSetup } from './claim.ts'
+import type { Settled } from './outcome-parts.ts'
+import { userExecutor } from './user-executor.ts'
+
+type Plain = Extract<Resolved, { kind: 'plain' }>
+
+/** Runs plain handlers one after another; `ignored` is the reason where one says "not ours". */
+export async function runPlainHandlers(
+  tx: Executor,
+  plain: readonly Plain[],
+): Promise<readonly { readonly event: InboxEvent; readonly ignored: string | null }[]> {
+  if (plain.length === 0) return []
+  await tx.query({ text: userPlannerSetup })
+  const results: { event: InboxEvent; ignored: string | null }[] = []
+  for (const { event, body, handler } of plain) {
+    const db = userExecutor(tx)
+    try {
+      const answer = await handler.run({ event: body, db })
+      const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
+      results.push({ event, ignored: refused ? answer.reason : null })
+    } catch (error) {
+      throw new EventFailure(event.key, error)
+    } finally {
+      db.close()
+    }
+  }
+  return results
+}
+
+/** Runs `apply` once for each effect that this batch newly inserted, in the order of the decisions. */
+export async function runEffectSql(
+  tx: Executor,
+  settled: readonly Settled[],
+  registry: Registry,
+  orders: ReadonlyMap<string, OrderLedger>,
+): Promise<void> {
+  const runs = settled
+    .flatMap(({ outcome }) => outcome.effects.map((effect) => ({ outcome, effect })))
+    .flatMap(({ outcome, effect }) => {
+      const run = functionOf(registry, outcome.workflow, effect)
+      return run === undefined ? [] : [{ outcome, effect, run }]
+    })
+  if (runs.length === 0) return
+  await tx.query({ text: userPlannerSetup })
+  for (const { outcome, effect, run } of runs) {
+    const db = userExecutor(tx)
+    const order = orders.get(outcome.orderId ?? '')
+    try {
+      await run({
+        db,
+        order: { id: outcome.orderId ?? '', subject: order?.subject ?? null },
+        effect: viewOf(effect, order),
+      })
+    } catch (error) {
+      throw new EventFailure(outcome.event.key, error)
+    } finally {
+      db.close()
+    }
+  }
+}
+
+function functionOf(
+  registry: Registry,
+  workflow: string | null,
+  effect: LedgerEffect,
+): ((input: ApplyInput) => Promise<void>) | undefined {
+  const effects = workflow === null ? undefined : registry.workflows.get(workflow)?.effects
+  if (effect.type.endsWith(reversedSuffix)) return effects?.get(effect.type.slice(0, -reversedSuffix.length))?.reverse
+  return effects?.get(effect.type)?.apply
+}
+
+/** The effect as `apply` sees it; a reversal is shown as the effect that it reverses. */
+function viewOf(effect: LedgerEffect, order: OrderLedger | undefined): ApplyInput['effect'] {
+  if (!effect.type.endsWith(reversedSuffix)) return Object.freeze({ ...effect, reversed: false })
+  const type = effect.type.slice(0, -reversedSuffix.length)
+  const original = viewEffects(order?.effects ?? []).find((each) => each.type === type && each.reference === effect.reference)
+  return original ?? Object.freeze({ ...effect, type, reversed: true })
+}

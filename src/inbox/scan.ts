@@ -1,0 +1,60 @@
+/**
+ * The way one process goes round the ready list. A scan starts after the last key it looked at and
+ * wraps at the end, at least once a second: events left behind are looked at again soon, and never
+ * stand in the way of those after them. The position doubles as a low-water hint, so that a pinned
+ * horizon's dead rows are not read again and again.
+ */
+import type { WorkContext } from './work-batch.ts'
+import { runBatch, type RunReport } from './run-batch.ts'
+
+/** How long an event whose order somebody else is opening is not claimed again, in milliseconds. */
+const coolingMs = 500
+const wrapMs = 1000
+
+/** A scan over the ready list, shared by the claim loops of a process. */
+export interface Scan {
+  /** Claims and runs the next batch. `more` says whether to go on at once. */
+  next(): Promise<{ readonly more: boolean; readonly report: RunReport }>
+  /** Starts over at the oldest event: something older may have become ready. */
+  rewind(): void
+}
+
+/** Creates a scan at the beginning of the list. */
+export function createScan(ctx: WorkContext): Scan {
+  let after = -1n
+  let wrappedAt = performance.now()
+  const cooling = new Map<bigint, number>()
+
+  return {
+    rewind() {
+      after = -1n
+    },
+    async next() {
+      const now = performance.now()
+      for (const [key, until] of cooling) if (until <= now) cooling.delete(key)
+      if (now - wrappedAt > wrapMs) {
+        after = -1n
+        wrappedAt = now
+      }
+      const from = after
+      const report = await runBatch(
+        ctx,
+        { kind: 'next', after: from, limit: ctx.limits.workBatch, except: [...cooling.keys()] },
+        (keys) => {
+          // other loops of this process go on after what this one has claimed
+          const last = keys.at(-1)
+          if (last !== undefined && last > after) after = last
+        },
+      )
+      for (const key of report.cooling) cooling.set(key, now + coolingMs * (1 + Math.random()))
+      const full = report.claimed.length >= ctx.limits.workBatch
+      if (!full && after !== -1n) {
+        after = -1n
+        wrappedAt = now
+        // the part before the start of this claim has not been looked at in this round
+        if (from !== -1n) return { more: true, report }
+      }
+      return { more: full || report.settled.length > 0, report }
+    },
+  }
+}

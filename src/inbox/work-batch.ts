@@ -1,0 +1,332 @@
+/**
+ * One batch of work: claim, resolve, lock, decide, apply, in one transaction and one commit. What
+ * fails is rolled back and tried again without its cause; no event leaves the ready list in any other
+ * way than by this commit.
+ */
+import { randomUUID } from 'node:crypto'
+import { reach } from '../core/failpoints.ts'
+import type { Limits } from '../core/limits.ts'
+import type { Signals } from '../core/signals.ts'
+import type { Database, Executor } from '../postgres/executor.ts'
+import type { InboxEvent } from '../workflow/event.ts'
+import type { OrderLedger } from '../workflow/order.ts'
+import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
+import type { Registry } from '../workflow/registry.ts'
+import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
+import type { Environment } from '../workflow/event.ts'
+import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
+import { claim, claimSetup, readClaimed, type ClaimedEvent, type ClaimedRow, type EventReading, type Selection } from './claim.ts'
+import type { LedgerPort } from './ledger-port.ts'
+import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
+import { deadOutcome, foldBatch, namesOf, orderlessOutcome, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
+import { runEffectSql, runPlainHandlers } from './run-user-sql.ts'
+
+/** What working on batches needs. */
+export interface WorkContext {
+  readonly db: Database
+  readonly ledger: LedgerPort
+  readonly reading: EventReading
+  readonly registry: Registry
+  readonly environment: Environment
+  /** Whether this worker is the newest of its workflows. */
+  readonly mayIgnore: () => boolean
+  readonly limits: Limits
+  readonly signals: Signals
+  /** Names this worker in batch rows and decisions. */
+  readonly worker: string
+  /** Told which keys a run has claimed, before anything can fail. */
+  readonly onClaimed?: (keys: readonly bigint[]) => void
+}
+
+/** How a batch is run. */
+export interface BatchMode {
+  /** False after a lock timeout: events whose order would have to be opened stay ready. */
+  readonly openNew: boolean
+  /** True after a count that differed: payments' owners are read before deciding. */
+  readonly checkPayers: boolean
+}
+
+/** What a batch came to. */
+export interface BatchReport {
+  readonly claimed: readonly bigint[]
+  readonly settled: readonly Settled[]
+  readonly retried: readonly Retried[]
+  /** Left on the ready list: their order is held, or their type is for a newer worker. */
+  readonly left: readonly bigint[]
+  /** Of those, the ones whose order does not exist yet and was not to be opened in this run. */
+  readonly unopened: readonly bigint[]
+}
+
+const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], unopened: [] }
+
+/**
+ * Runs one batch in one transaction. Throws what made it roll back; the batch row is gone then, so
+ * that nobody takes this worker for dead.
+ */
+export async function workBatch(ctx: WorkContext, selection: Selection, mode: BatchMode): Promise<BatchReport> {
+  const batch = new Batch(ctx, selection, mode)
+  try {
+    return await ctx.db.transaction((tx) => batch.run(tx), {
+      setup: claimSetup(ctx.limits),
+      beforeCommit: async () => reach('W6'),
+      afterCommit: async () => reach('W7'),
+    })
+  } catch (error) {
+    await batch.unregister()
+    throw error
+  }
+}
+
+class Batch {
+  readonly #ctx: WorkContext
+  readonly #selection: Selection
+  readonly #mode: BatchMode
+  readonly #id = randomUUID()
+  #registered = false
+
+  constructor(ctx: WorkContext, selection: Selection, mode: BatchMode) {
+    this.#ctx = ctx
+    this.#selection = selection
+    this.#mode = mode
+  }
+
+  async run(tx: Executor): Promise<BatchReport> {
+    const { db } = this.#ctx
+    await reach('W0')
+    const rows = await claim(db, tx, this.#selection)
+    if (rows.length === 0) return nothing
+    this.#ctx.onClaimed?.(rows.map((row) => row.key))
+    await this.#register(tx, rows)
+    await reach('W1')
+    const claimed = await readClaimed(db, tx, rows, this.#ctx.reading)
+    const open = claimed.filter((each) => !each.finished)
+    const resolved = open.map((each) =>
+      resolveEvent(each.event, {
+        registry: this.#ctx.registry,
+        environment: this.#ctx.environment,
+        mayIgnore: this.#ctx.mayIgnore(),
+      }),
+    )
+    const decided = await this.#decide(tx, open, resolved)
+    await reach('W2')
+    const kept = new Set([...decided.settled, ...decided.retried].map((each) => each.row.key))
+    const left = open.map((each) => each.row.key).filter((key) => !kept.has(key))
+    await this.#apply(tx, rows, decided, new Set(left))
+    return { claimed: rows.map((row) => row.key), settled: decided.settled, retried: decided.retried, left, unopened: decided.unopened }
+  }
+
+  /**
+   * Commits the batch row on a second connection and locks it in the claiming transaction: whoever
+   * can lock it later knows that this worker died with the batch in its hands.
+   */
+  async #register(tx: Executor, rows: readonly ClaimedRow[]): Promise<void> {
+    const { db, worker } = this.#ctx
+    this.#registered = true
+    await db.query({
+      text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker) values ($1, $2::bigint[], $3, $4)`,
+      values: [this.#id, rows.map((row) => row.key.toString()), this.#selection.kind === 'suspect', worker],
+    })
+    const locked = await tx.query({
+      text: `select 1 from ${db.schema}inbox_batches where batch_id = $1 for update`,
+      values: [this.#id],
+    })
+    if (locked.length === 0) throw new BatchOutdated()
+  }
+
+  async unregister(): Promise<void> {
+    if (!this.#registered) return
+    const { db } = this.#ctx
+    try {
+      await db.query({ text: `delete from ${db.schema}inbox_batches where batch_id = $1`, values: [this.#id] })
+    } catch {
+      // the row stays, and its events will run alone once: slower, and just as safe
+    }
+  }
+
+  async #decide(tx: Executor, open: readonly ClaimedEvent[], first: readonly Resolved[]): Promise<DecidedBatch> {
+    const { ledger } = this.#ctx
+    const rowOf = new Map(open.map((each) => [each.event, each]))
+    const bound = await ledger.lookupNames(tx, namesOf(first))
+    const { resolved, names } = settleAll(first, bound, (name) => ledger.nameKey(name))
+    const claims = resolved.filter((each) => each.kind === 'claim')
+    const { orders, before, ready, unopened } = await this.#lock(tx, claims)
+    const folded = await this.#fold(tx, ready, orders, names, rowOf)
+    const outcomes: Outcome[] = [...folded.outcomes]
+    const failures = folded.failures.map(({ claim: { event }, error }) => ({ event, error }))
+    for (const each of resolved) {
+      if (each.kind === 'failed') failures.push({ event: each.event, error: each.error })
+      if (each.kind === 'claim') continue
+      const outcome = orderlessOutcome(each, rowOf.get(each.event)?.decisionId ?? 0n)
+      if (outcome !== null) outcomes.push(outcome)
+    }
+    const plain = resolved.filter((each) => each.kind === 'plain')
+    for (const { event, ignored } of await runPlainHandlers(tx, plain)) {
+      const base = { ...emptyOutcome, decisionId: rowOf.get(event)?.decisionId ?? 0n, event }
+      outcomes.push(
+        ignored === null ? { ...base, kind: 'handled', reason: `handled ${event.eventType}` } : { ...base, kind: 'ignored', reason: ignored },
+      )
+    }
+    const settled: Settled[] = []
+    const retried: Retried[] = []
+    for (const { event, error } of failures) {
+      const found = rowOf.get(event)
+      if (found === undefined) continue
+      const verdict = judgeEventFailure(error, found.row.attempts, this.#ctx.limits)
+      if (verdict.dead) outcomes.push(deadOutcome(event, found.decisionId, verdict.reason))
+      else retried.push({ row: found.row, delayMs: verdict.delayMs, error: verdict.error })
+    }
+    for (const outcome of outcomes) {
+      const found = rowOf.get(outcome.event)
+      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean => bound.has(ledger.nameKey(name))
+      if (found !== undefined) settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
+    }
+    return { settled, retried, before, after: orders, unopened, bound }
+  }
+
+  /** Locks the batch's orders; events whose order is held by somebody else leave the batch. */
+  async #lock(tx: Executor, claims: readonly Claim[]): Promise<LockedClaims> {
+    const openable = claims.flatMap(({ orderId, candidate: { workflow }, event }) =>
+      workflow.opens === 'event' && event.accountAllowed && this.#mode.openNew
+        ? [{ id: orderId, workflow: workflow.name, initial: workflow.initial }]
+        : [],
+    )
+    const ids = claims.map((each) => each.orderId)
+    const { ledgers, held } = await this.#ctx.ledger.lockOrders(tx, ids, openable)
+    const before = new Map([...ledgers].map(([id, ledger]) => [id, snapshotOf(ledger)]))
+    const unopened: bigint[] = []
+    const ready = claims.filter(({ orderId, candidate, event }) => {
+      if (held.has(orderId)) return false
+      if (this.#mode.openNew || ledgers.has(orderId) || candidate.workflow.opens !== 'event') return true
+      unopened.push(event.key)
+      return false
+    })
+    return { orders: new Map(ledgers), before, ready, unopened }
+  }
+
+  async #fold(
+    tx: Executor,
+    claims: readonly Claim[],
+    orders: Map<string, OrderLedger>,
+    names: BoundNames,
+    rowOf: ReadonlyMap<InboxEvent, ClaimedEvent>,
+  ): Promise<ReturnType<typeof foldBatch>> {
+    const { ledger } = this.#ctx
+    const input = {
+      claims,
+      names,
+      nameKey: (name: Parameters<LedgerPort['nameKey']>[0]) => ledger.nameKey(name),
+      decisionId: (event: InboxEvent) => rowOf.get(event)?.decisionId ?? 0n,
+      derive: (orderId: string, name: string) => ledger.derive(orderId, name),
+    }
+    if (!this.#mode.checkPayers) return foldBatch({ ...input, ledgers: orders, payers: new Map() })
+    // a first fold on copies tells which payments are named; their owners decide the second
+    const copies = new Map([...orders].map(([id, order]) => [id, snapshotOf(order)]))
+    const trial = foldBatch({ ...input, ledgers: copies, payers: new Map() })
+    const named = trial.outcomes.flatMap((o) => (o.payment === null ? [] : [{ sourceId: o.event.sourceId, id: o.payment.id }]))
+    return foldBatch({ ...input, ledgers: orders, payers: await ledger.payers(tx, named) })
+  }
+
+  async #apply(
+    tx: Executor,
+    rows: readonly ClaimedRow[],
+    decided: DecidedBatch,
+    left: ReadonlySet<bigint>,
+  ): Promise<void> {
+    const { ledger, db, limits, worker } = this.#ctx
+    const { settled, retried, before, after } = decided
+    await this.#writeNames(tx, decided)
+    await reach('W3')
+    const wakes = [
+      ...[...after.values()]
+        .filter((order) => order.stored && order.version !== before.get(order.id)?.version)
+        .map((order) => ({ sourceId: 0, kind: 'order', value: order.id })),
+      ...newNames(decided, (name) => ledger.nameKey(name)),
+    ]
+    await reach('W4')
+    await ledger.apply(
+      tx,
+      {
+        decided: settled.map(({ row, outcome }) => ({
+          outcome,
+          attempts: row.attempts + 1,
+          recorded: outcome.kind !== 'deferred' || row.waitsFor !== outcome.wait?.description,
+        })),
+        before,
+        after,
+        findings: settled.flatMap(({ outcome }) =>
+          outcome.findings.map((draft) => ({
+            draft,
+            source: sourceText(outcome.event),
+            orderId: outcome.orderId,
+            eventKey: outcome.event.key,
+          })),
+        ),
+        closedFindings: settled.flatMap(({ row, outcome }) =>
+          row.overdue && outcome.kind !== 'deferred' && outcome.kind !== 'dead'
+            ? ['wait_overdue', 'dead_event'].map((kind) => ledger.findingId(kind, sourceText(outcome.event), `event:${row.key}`))
+            : [],
+        ),
+        actor: worker,
+      },
+      inboxParts(db.schema, {
+        from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
+        taken: rows.filter((row) => !left.has(row.key)),
+        settled,
+        retried,
+        defaultDeferralMs: limits.deferralMs,
+        operatorOnly: new Set(settled.filter(({ outcome }) => !outcome.event.content.readable).map(({ row }) => row.key)),
+        wakes,
+        batchId: this.#id,
+      }),
+    )
+    await reach('W5')
+    await runEffectSql(tx, settled, this.#ctx.registry, after)
+  }
+
+  async #writeNames(tx: Executor, decided: DecidedBatch): Promise<void> {
+    const { ledger } = this.#ctx
+    const learned = newNames(decided, (name) => ledger.nameKey(name))
+    const waited = decided.settled.flatMap(({ waits }) =>
+      // an order that exists is locked already: only names and missing orders need a placeholder
+      waits.filter((name) => name.sourceId !== 0 || !decided.after.has(name.value)),
+    )
+    const conflicts = await ledger.writeNames(tx, [
+      ...learned,
+      ...waited.map((name) => ({ ...name, orderId: null })),
+    ])
+    if (conflicts.length > 0) throw new BatchOutdated()
+  }
+}
+
+interface LockedClaims {
+  readonly orders: Map<string, OrderLedger>
+  readonly before: ReadonlyMap<string, OrderLedger>
+  readonly ready: readonly Claim[]
+  readonly unopened: readonly bigint[]
+}
+
+interface DecidedBatch {
+  readonly settled: readonly Settled[]
+  readonly retried: readonly Retried[]
+  readonly before: ReadonlyMap<string, OrderLedger>
+  readonly after: ReadonlyMap<string, OrderLedger>
+  readonly unopened: readonly bigint[]
+  readonly bound: BoundNames
+}
+
+/** Names that outcomes teach and that are not bound yet. */
+function newNames(
+  decided: DecidedBatch,
+  key: (name: { sourceId: number; kind: string; value: string }) => string,
+): { sourceId: number; kind: string; value: string; orderId: string }[] {
+  return decided.settled.flatMap(({ outcome }) =>
+    outcome.learned.flatMap((name) => {
+      const full = { sourceId: outcome.event.sourceId, kind: name.kind, value: name.value }
+      return outcome.orderId === null || decided.bound.has(key(full)) ? [] : [{ ...full, orderId: outcome.orderId }]
+    }),
+  )
+}
+
+function sourceText(event: InboxEvent): string {
+  return `${event.source.provider}:${event.source.account}:${event.source.environment}`
+}

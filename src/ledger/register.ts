@@ -1,0 +1,140 @@
+/**
+ * Registration at start: states (for the foreign keys of P4), versions (so that only the newest worker
+ * ignores what it does not know), and how entitlements are combined. Refused where the ledger holds
+ * a state or an effect that the workflow no longer declares.
+ */
+import { HookledgerError } from '../core/errors.ts'
+import type { Database, Executor } from '../postgres/executor.ts'
+import { reversedSuffix } from '../workflow/order.ts'
+import { entitles, type Workflow } from '../workflow/workflow.ts'
+
+/** How the rows of one subject and entitlement are combined. */
+export type Combine = 'any' | 'max' | 'sum'
+
+/** What registering found. */
+export interface Registration {
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Registers workflows and entitlement rules, in one transaction.
+ *
+ * @throws HookledgerError HKL_WORKFLOW_STATE_RETIRED, or HKL_WORKFLOW_INVALID where a known state
+ * changed whether it entitles.
+ */
+export async function registerWorkflows(
+  db: Database,
+  workflows: readonly Workflow[],
+  rules: Readonly<Record<string, Combine>>,
+): Promise<Registration> {
+  return db.transaction(async (tx) => {
+    const warnings: string[] = []
+    for (const workflow of [...workflows].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      await refuseRetired(db, tx, workflow)
+      await registerStates(db, tx, workflow)
+      warnings.push(...(await registerVersion(db, tx, workflow)))
+    }
+    const names = Object.keys(rules).sort()
+    await tx.query({
+      text: `insert into ${db.schema}entitlement_rules as r (entitlement, combine)
+        select * from unnest($1::text[], $2::text[]) on conflict (entitlement) do update set combine = excluded.combine
+        where r.combine <> excluded.combine`,
+      values: [names, names.map((name) => rules[name] ?? 'any')],
+    })
+    return { warnings }
+  })
+}
+
+async function registerStates(db: Database, tx: Executor, workflow: Workflow): Promise<void> {
+  const states = [...workflow.states.keys()].sort()
+  await tx.query({
+    text: `insert into ${db.schema}workflow_states (workflow, state, entitles)
+      select $1, * from unnest($2::text[], $3::boolean[]) on conflict (workflow, state) do nothing`,
+    values: [workflow.name, states, states.map((state) => entitles(workflow, state))],
+  })
+  const registered = await tx.query<{ state: string; entitles: boolean }>({
+    text: `select state, entitles from ${db.schema}workflow_states where workflow = $1`,
+    values: [workflow.name],
+  })
+  for (const row of registered) {
+    if (!workflow.states.has(row.state) || entitles(workflow, row.state) === row.entitles) continue
+    throw new HookledgerError(
+      'HKL_WORKFLOW_INVALID',
+      `workflow "${workflow.name}": state "${row.state}" is registered as ${row.entitles ? 'entitling' : 'not entitling'}; changing that needs a new name for the state`,
+    )
+  }
+}
+
+/** States with orders and effects with rows must still be declared, or renamed. */
+async function refuseRetired(db: Database, tx: Executor, workflow: Workflow): Promise<void> {
+  const renamedStates = new Set([...workflow.states.values()].map((state) => state.renamedFrom))
+  const used = await tx.query<{ state: string }>({
+    text: `select w.state from ${db.schema}workflow_states w where w.workflow = $1
+      and exists (select 1 from ${db.schema}orders o where o.workflow = w.workflow and o.state = w.state)`,
+    values: [workflow.name],
+  })
+  for (const { state } of used) {
+    if (workflow.states.has(state) || renamedStates.has(state)) continue
+    throw new HookledgerError(
+      'HKL_WORKFLOW_STATE_RETIRED',
+      `workflow "${workflow.name}" no longer declares state "${state}", in which orders are: declare it, or say renamedFrom: '${state}' where it lives on`,
+    )
+  }
+  const renamedEffects = new Set([...workflow.effects.values()].map((effect) => effect.renamedFrom))
+  const types = await tx.query<{ effect_type: string }>({
+    text: `select distinct t.effect_type from ${db.schema}workflow_versions v, unnest(v.effect_types) as t(effect_type)
+      where v.workflow = $1 and exists (
+        select 1 from ${db.schema}ledger_decisions d join ${db.schema}fulfillment_effects e on e.decision_id = d.decision_id and e.order_id = d.order_id
+        where d.workflow = v.workflow and e.effect_type in (t.effect_type, t.effect_type || '${reversedSuffix}'))
+        and not (t.effect_type = any ($2::text[]))`,
+    values: [workflow.name, [...workflow.effects.keys()]],
+  })
+  for (const { effect_type: type } of types) {
+    if (renamedEffects.has(type)) continue
+    throw new HookledgerError(
+      'HKL_WORKFLOW_STATE_RETIRED',
+      `workflow "${workflow.name}" no longer declares effect "${type}", which orders have: declare it, or say renamedFrom: '${type}' where it lives on`,
+    )
+  }
+}
+
+async function registerVersion(db: Database, tx: Executor, workflow: Workflow): Promise<string[]> {
+  const s = db.schema
+  const types = [...workflow.handlers.keys()].sort()
+  const [previous] = await tx.query<{ event_types: string[] }>({
+    text: `select event_types from ${s}workflow_versions where workflow = $1 and retired_at is null
+      order by first_registered_at desc limit 1`,
+    values: [workflow.name],
+  })
+  await tx.query({
+    text: `insert into ${s}workflow_versions as v (workflow, version, event_types, effect_types)
+      values ($1, $2, $3::text[], $4::text[])
+      on conflict (workflow, version) do update set last_registered_at = clock_timestamp()`,
+    values: [workflow.name, workflow.version, types, [...workflow.effects.keys()].sort()],
+  })
+  const added = previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
+  if (added.length === 0) return []
+  const ignored = await tx.query<{ event_type: string; events: string }>({
+    text: `select event_type, count(*) as events from ${s}inbox_ignored where event_type = any ($1::text[])
+      group by event_type order by event_type`,
+    values: [added],
+  })
+  return ignored.map(
+    (row) =>
+      `${row.events} ignored events of type ${row.event_type}, which workflow "${workflow.name}" handles now: hookledger replay --type ${row.event_type}`,
+  )
+}
+
+/** Whether these versions are the newest of their workflows: newest is whose first registration is latest. */
+export async function areNewest(db: Database, workflows: readonly Workflow[]): Promise<boolean> {
+  if (workflows.length === 0) return true
+  const rows = await db.query<{ newer: boolean }>({
+    text: `select exists (
+        select 1 from unnest($1::text[], $2::text[]) as m(workflow, version)
+        join ${db.schema}workflow_versions mine on mine.workflow = m.workflow and mine.version = m.version
+        join ${db.schema}workflow_versions other on other.workflow = m.workflow and other.retired_at is null
+          and other.first_registered_at > mine.first_registered_at) as newer`,
+    values: [workflows.map((each) => each.name), workflows.map((each) => each.version)],
+  })
+  return rows[0]?.newer !== true
+}

@@ -1,0 +1,190 @@
+/**
+ * The one place where connections are taken and given back. A connection that saw any error is
+ * destroyed, never reused; one that is still inside a transaction is never given back; a warning
+ * during COMMIT (a canceled wait for a synchronous standby) makes its outcome unknown.
+ */
+import pg from 'pg'
+import { HookledgerError } from '../core/errors.ts'
+import type { Database, Executor, Result, Statement, TransactionOptions } from './executor.ts'
+import { schemaPrefix } from './schema-name.ts'
+import { sqlstateOf } from './sqlstate.ts'
+
+/** Settings of a pool made by Hookledger itself. */
+export interface PoolOptions {
+  readonly connectionString: string
+  readonly max?: number
+  readonly applicationName?: string
+  /** Milliseconds to wait for a connection. Default 5000. */
+  readonly connectionTimeoutMs?: number
+  /** Milliseconds a statement may run, on the server. Default 5000. */
+  readonly statementTimeoutMs?: number
+}
+
+/** A pool whose idle connections may die without ending the process. */
+export function createPool(options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.max ?? 10,
+    application_name: options.applicationName ?? 'hookledger',
+    connectionTimeoutMillis: options.connectionTimeoutMs ?? 5000,
+    statement_timeout: options.statementTimeoutMs ?? 5000,
+    // the client's own deadline stands behind the server's, for a connection that went silent
+    query_timeout: (options.statementTimeoutMs ?? 5000) + 5000,
+    idle_in_transaction_session_timeout: 30_000,
+    keepAlive: true,
+  })
+  pool.on('error', () => {})
+  return pool
+}
+
+/** The part of `pg.Pool` that is used; a user's own pool fits. */
+export type PoolLike = Pick<pg.Pool, 'connect' | 'on'>
+
+/** A {@link Database} over a pool of the `pg` package. */
+export function createDatabase(pool: PoolLike, schemaName: string): Database {
+  pool.on('error', () => {}) // an idle connection that dies must not end the process
+  return new PooledDatabase(pool, schemaName)
+}
+
+class PooledDatabase implements Database {
+  readonly schema: string
+  readonly schemaName: string
+  readonly #pool: PoolLike
+
+  constructor(pool: PoolLike, schemaName: string) {
+    this.#pool = pool
+    this.schemaName = schemaName
+    this.schema = schemaPrefix(schemaName)
+  }
+
+  async query<R extends object>(statement: Statement): Promise<R[]> {
+    const client = await this.#pool.connect()
+    const guard = guardConnection(client)
+    try {
+      const { rows } = await run<R>(client, statement)
+      guard.settle()
+      guard.assertDurable()
+      client.release()
+      return rows
+    } catch (error) {
+      guard.settle()
+      client.release(asError(error))
+      throw error
+    }
+  }
+
+  async transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const client = await this.#pool.connect()
+    const guard = guardConnection(client)
+    let committing = false
+    try {
+      await client.query(`begin${options.setup === undefined ? '' : `; ${options.setup}`}`)
+      const result = await work(executorOf(client))
+      if (options.beforeCommit !== undefined) await options.beforeCommit()
+      committing = true
+      const answer = await client.query('commit')
+      // COMMIT of a transaction that failed answers ROLLBACK without an error
+      if (answer.command !== 'COMMIT') throw rolledBack()
+      guard.assertDurable()
+      guard.settle()
+      client.release()
+      if (options.afterCommit !== undefined) await options.afterCommit()
+      return result
+    } catch (error) {
+      if (!guard.settled) await abandon(client, committing, error)
+      guard.settle()
+      if (committing && isUnknown(error)) {
+        throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the outcome of a COMMIT is not known', { cause: error })
+      }
+      throw error
+    }
+  }
+}
+
+interface ConnectionGuard {
+  readonly settled: boolean
+  /** @throws HookledgerError when the server warned that the commit was not made safe. */
+  assertDurable(): void
+  settle(): void
+}
+
+/** Listens on a checked-out connection: errors between statements, and warnings about COMMIT. */
+function guardConnection(client: pg.PoolClient): ConnectionGuard {
+  let settled = false
+  let warned = false
+  const onError = (): void => {}
+  const onNotice = (notice: { code?: string | undefined }): void => {
+    if (notice.code === '01000') warned = true
+  }
+  client.on('error', onError)
+  client.on('notice', onNotice)
+  return {
+    get settled() {
+      return settled
+    },
+    assertDurable() {
+      if (!warned) return
+      throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the server warned that the commit was not confirmed by its standby')
+    },
+    settle() {
+      if (settled) return
+      settled = true
+      client.off('error', onError)
+      client.off('notice', onNotice)
+    },
+  }
+}
+
+/** An executor over one connection, such as the app's own transaction. */
+export function executorOf(client: Pick<pg.ClientBase, 'query'>): Executor {
+  return {
+    query: async <R extends object>(statement: Statement) => (await run<R>(client, statement)).rows,
+    execute: (statement) => run(client, statement),
+  }
+}
+
+async function run<R extends object>(client: Pick<pg.ClientBase, 'query'>, statement: Statement): Promise<Result<R>> {
+  const values = statement.values === undefined ? [] : [...statement.values]
+  const result = await client.query<R & pg.QueryResultRow>({
+    text: statement.text,
+    values,
+    ...(statement.binary === true ? { binary: true } : {}),
+    ...(statement.extended === true ? { queryMode: 'extended' } : {}),
+  } as pg.QueryConfig)
+  return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+}
+
+/** Rolls back where the connection still answers; a connection that saw an error is destroyed. */
+async function abandon(client: pg.PoolClient, committing: boolean, error: unknown): Promise<void> {
+  let failure: Error | undefined = asError(error)
+  // an error of the server, or of our own code, leaves a connection that can roll back and be reused
+  if (!committing && (sqlstateOf(error) !== undefined || !looksLikeConnection(error))) {
+    try {
+      await client.query('rollback')
+      failure = undefined
+    } catch (rollbackError) {
+      failure = asError(rollbackError)
+    }
+  }
+  client.release(failure)
+}
+
+function looksLikeConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)) return true
+  return /terminated|not queryable|timeout|Connection|connection/.test(error.message)
+}
+
+function isUnknown(error: unknown): boolean {
+  if (error instanceof HookledgerError) return false
+  const state = sqlstateOf(error)
+  return state === undefined || state.startsWith('08') || /^(57P0[125]|25P0[34])$/.test(state)
+}
+
+function rolledBack(): HookledgerError {
+  return new HookledgerError('HKL_LEDGER_CLAIM_LOST', 'the transaction was rolled back by the server')
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('not an error', { cause: error })
+}

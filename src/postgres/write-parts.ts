@@ -1,0 +1,37 @@
+/**
+ * One statement out of many writes. Each part is a data-modifying WITH query of its own; all of them
+ * see the same snapshot, none sees another's rows, and they become visible together.
+ */
+import type { Executor, Value } from './executor.ts'
+
+/** One write of the statement. */
+export interface WritePart {
+  /** A unique name for the WITH query; helpers of the part may be named `<name>_…`. */
+  readonly name: string
+  /**
+   * The SQL of one or more WITH queries (`a as (…), b as (…)`), the last of which is called `name` and
+   * returns rows to be counted. Placeholders are written `:1`, `:2`, … and number this part's values.
+   */
+  readonly sql: string
+  readonly values: readonly Value[]
+  /** How many rows `name` must return; a difference is the caller's to judge. */
+  readonly expected?: number
+}
+
+/** Runs all parts as one statement and returns how many rows each one wrote, by name. */
+export async function runParts(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
+  if (parts.length === 0) return new Map()
+  const values: Value[] = []
+  const queries: string[] = []
+  for (const part of parts) {
+    const offset = values.length
+    queries.push(part.sql.replace(/:(\d+)\b/g, (_, n: string) => `$${offset + Number(n)}`))
+    values.push(...part.values)
+  }
+  const counts = parts.map((part) => `(select count(*)::integer from ${part.name}) as ${part.name}`)
+  const [row] = await tx.query<Record<string, number>>({
+    text: `with ${queries.join(',\n')}\nselect ${counts.join(', ')}`,
+    values,
+  })
+  return new Map(parts.map((part) => [part.name, row?.[part.name] ?? 0]))
+}

@@ -1,0 +1,35 @@
+/**
+ * What happened to an order, an event, a name or a finding: the record and its story. Read-only, and
+ * by index for everything that it reads.
+ */
+import type { Database } from '../postgres/executor.ts'
+import { findSubject, type Subject } from './find-subject.ts'
+import { readRecord, type OrderRecord } from './order-record.ts'
+import { timelineOf, type TimelineEntry } from './timeline.ts'
+
+/** The answer of `hookledger explain`; the keys are what `--json` prints. */
+export interface Explanation {
+  /** What was asked, and as what it was found. */
+  readonly asked: Subject
+  /** One for each order that the id leads to; without any, one for its events. */
+  readonly records: readonly ExplainedRecord[]
+}
+
+/** A record with its story. */
+export interface ExplainedRecord extends OrderRecord {
+  readonly timeline: readonly TimelineEntry[]
+}
+
+/** Explains an id; null when nothing knows it. */
+export async function explain(db: Database, id: string): Promise<Explanation | null> {
+  const asked = await findSubject(db, id)
+  if (asked === null) return null
+  // an event is explained by its order's whole story: what came before is why
+  const orders = asked.order_ids.length === 0 ? [null] : asked.order_ids
+  const records: ExplainedRecord[] = []
+  for (const [index, orderId] of orders.entries()) {
+    const record = await readRecord(db, orderId, index === 0 ? asked.event_keys : [])
+    records.push({ ...record, timeline: timelineOf(record) })
+  }
+  return { asked, records }
+}

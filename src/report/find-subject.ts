@@ -1,0 +1,129 @@
+/**
+ * What an id that a person pasted stands for: an order, an event, a name or payment of an order, the
+ * reference of an effect, a finding, or one of our own numbers (`event:12`, `decision:40`).
+ */
+import type { Database } from '../postgres/executor.ts'
+import { findFindings } from './findings.ts'
+
+/** As what an id was found. */
+export type SubjectKind = 'order' | 'event' | 'name' | 'payment' | 'finding' | 'decision' | 'effect'
+
+/** What an id stands for, and what is concerned by it. */
+export interface Subject {
+  readonly kind: SubjectKind
+  /** The id in full. */
+  readonly id: string
+  readonly order_ids: readonly string[]
+  readonly event_keys: readonly string[]
+}
+
+/** Finds what an id stands for; null when nothing knows it. The first kind that knows it is taken. */
+export async function findSubject(db: Database, id: string): Promise<Subject | null> {
+  for (const find of [findOrder, findEvent, findName, findPayment, findFinding, findNumber, findEffect]) {
+    const subject = await find(db, id)
+    if (subject !== null) return subject
+  }
+  return null
+}
+
+interface Found {
+  order_id: string | null
+  event_key: string | null
+}
+
+function subject(kind: SubjectKind, id: string, rows: readonly Found[]): Subject | null {
+  if (rows.length === 0) return null
+  const distinct = (values: (string | null)[]): string[] => [...new Set(values.filter((value) => value !== null))]
+  return {
+    kind,
+    id,
+    order_ids: distinct(rows.map((row) => row.order_id)),
+    event_keys: distinct(rows.map((row) => row.event_key)),
+  }
+}
+
+async function findOrder(db: Database, id: string): Promise<Subject | null> {
+  const rows = await db.query<Found>({
+    text: `select order_id, null as event_key from ${db.schema}orders where order_id = $1`,
+    values: [id],
+  })
+  return subject('order', id, rows)
+}
+
+/** Sources are few: one probe of the unique index for each. */
+async function findEvent(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const rows = await db.query<Found>({
+    text: `select e.event_key, coalesce(
+          (select d.order_id from ${s}ledger_decisions d where d.event_key = e.event_key and d.final),
+          (select d.order_id from ${s}ledger_decisions d where d.event_key = e.event_key and not d.final
+           order by d.decision_id desc limit 1)) as order_id
+      from ${s}sources n join ${s}inbox_events e on e.source_id = n.source_id and e.event_id = $1 order by e.event_key`,
+    values: [id],
+  })
+  return subject('event', id, rows)
+}
+
+/**
+ * Names stand under (source, kind, name): the few pairs of source and kind are found by jumping from
+ * one to the next in the index, and each is probed.
+ */
+async function findName(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const rows = await db.query<Found>({
+    text: `with recursive kinds as (
+        (select source_id, kind from ${s}order_names order by source_id, kind limit 1)
+        union all
+        select next.source_id, next.kind from kinds k cross join lateral (
+          select n.source_id, n.kind from ${s}order_names n where (n.source_id, n.kind) > (k.source_id, k.kind)
+          order by n.source_id, n.kind limit 1) next
+      )
+      select n.order_id, w.event_key
+      from kinds k
+      join ${s}order_names n on n.source_id = k.source_id and n.kind = k.kind and n.name = $1
+      left join ${s}inbox_waits w on w.kind = n.kind and w.source_id = n.source_id and w.name = n.name`,
+    values: [id],
+  })
+  return subject('name', id, rows)
+}
+
+async function findPayment(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const rows = await db.query<Found>({
+    text: `select p.order_id, null as event_key
+      from ${s}sources n join ${s}ledger_payments p on p.source_id = n.source_id and p.payment_id = $1`,
+    values: [id],
+  })
+  return subject('payment', id, rows)
+}
+
+async function findFinding(db: Database, id: string): Promise<Subject | null> {
+  const findings = await findFindings(db, id)
+  const [finding] = findings
+  // the beginning of an id must be the beginning of one only
+  if (finding === undefined || findings.length > 1) return null
+  return subject('finding', finding.finding_id, [finding])
+}
+
+async function findNumber(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const match = /^(event|decision):(\d{1,18})$/.exec(id)
+  const [, kind, number = ''] = match ?? []
+  if (kind === 'decision') {
+    const text = `select order_id, event_key from ${s}ledger_decisions where decision_id = $1::bigint`
+    return subject('decision', id, await db.query<Found>({ text, values: [number] }))
+  }
+  if (kind !== 'event') return null
+  const text = `select null as order_id, event_key from ${s}inbox_events where event_key = $1::bigint`
+  return subject('event', id, await db.query<Found>({ text, values: [number] }))
+}
+
+/** The last resort: references have no index of their own. */
+async function findEffect(db: Database, id: string): Promise<Subject | null> {
+  const rows = await db.query<Found>({
+    text: `select order_id, null as event_key from ${db.schema}fulfillment_effects
+      where effect_reference = $1 and effect_reference <> '' limit 10`,
+    values: [id],
+  })
+  return subject('effect', id, rows)
+}

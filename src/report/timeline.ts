@@ -1,0 +1,159 @@
+/**
+ * A record as one story in order of time: what arrived, what was decided and why, what it made, what
+ * was found, what a person did. Pure: the same record gives the same story.
+ */
+import { formatMoney } from '../core/money.ts'
+import type { FindingView } from './findings.ts'
+import type { ActView, DecisionView, EventView, OrderRecord } from './order-record.ts'
+import type { IsoTime } from './row-values.ts'
+
+/** One line of the story; the keys are what `--json` prints. */
+export interface TimelineEntry {
+  readonly at: IsoTime
+  readonly what: 'arrived' | 'redelivered' | 'decided' | 'found' | 'closed' | 'acted'
+  readonly text: string
+  /** What belongs to it, one line each. */
+  readonly details: readonly string[]
+  readonly event_id: string | null
+  readonly decision_id: string | null
+}
+
+/** Entries of the same moment stand in this order: causes first. */
+const order: readonly TimelineEntry['what'][] = ['arrived', 'acted', 'decided', 'found', 'closed', 'redelivered']
+
+/** Tells a record as a story. */
+export function timelineOf(record: OrderRecord): TimelineEntry[] {
+  const events = new Map(record.events.map((event) => [event.event_key, event]))
+  const entries = [
+    ...record.events.flatMap(arrivals),
+    ...record.decisions.map((decision) => decided(record, decision, events.get(decision.event_key ?? ''))),
+    ...record.findings.flatMap(found),
+    ...record.acts.map(acted),
+  ]
+  return entries
+    .map((entry, index) => ({ entry, index }))
+    .sort(
+      (a, b) =>
+        Date.parse(a.entry.at) - Date.parse(b.entry.at) ||
+        order.indexOf(a.entry.what) - order.indexOf(b.entry.what) ||
+        a.index - b.index,
+    )
+    .map(({ entry }) => entry)
+}
+
+function arrivals(event: EventView): TimelineEntry[] {
+  const base = { event_id: event.event_id, decision_id: null }
+  const by = event.via === 'webhook' ? '' : ` by way of ${event.via}`
+  const entries: TimelineEntry[] = [
+    { ...base, at: event.received_at, what: 'arrived', text: `${event.event_type} ${event.event_id} arrived${by}`, details: [] },
+  ]
+  if (event.deliveries > 1 && event.last_delivered_at !== null) {
+    const bodies = event.bodies > 1 ? [`${event.bodies} different bodies came under this id; the first one counts`] : []
+    entries.push({
+      ...base,
+      at: event.last_delivered_at,
+      what: 'redelivered',
+      text: `${event.event_id} was delivered again, the last of ${event.deliveries} times`,
+      details: bodies,
+    })
+  }
+  return entries
+}
+
+function decided(record: OrderRecord, decision: DecisionView, event: EventView | undefined): TimelineEntry {
+  const what = event === undefined ? '' : `${event.event_type} ${event.event_id}: `
+  return {
+    at: decision.decided_at,
+    what: 'decided',
+    text: `${what}${decision.kind}${movement(decision)}`,
+    details: decisionDetails(record, decision),
+    event_id: event?.event_id ?? null,
+    decision_id: decision.decision_id,
+  }
+}
+
+function movement({ from_state: from, to_state: to }: DecisionView): string {
+  if (to === null) return ''
+  if (from === null) return `, ${to}`
+  return from === to ? `, stays ${to}` : `, ${from} → ${to}`
+}
+
+function decisionDetails(record: OrderRecord, decision: DecisionView): string[] {
+  const id = decision.decision_id
+  const evidence = isRecord(decision.evidence) ? decision.evidence : {}
+  return [
+    `because ${decision.reason}`,
+    ...record.payments
+      .filter((payment) => payment.decision_id === id)
+      .map((payment) => `payment ${payment.payment_id} ${money(payment.amount, payment.currency)}${payment.applied ? '' : ', kept but not applied'}`),
+    ...record.effects
+      .filter((effect) => effect.decision_id === id)
+      .map((effect) => `effect ${effectName(effect.effect_type, effect.effect_reference)}${effect.amount === null ? '' : ` ${money(effect.amount, effect.currency)}`}`),
+    ...pairs(evidence['absorbed']).map((name) => `${name} had happened already: absorbed`),
+    ...texts(evidence['granted']).map((name) => `granted ${name}`),
+    ...texts(evidence['revoked']).map((name) => `revoked ${name}`),
+    `decision ${id} by ${decision.actor}${decision.workflow_version === null ? '' : `, version ${decision.workflow_version}`}${decision.attempts > 1 ? `, attempt ${decision.attempts}` : ''}`,
+  ]
+}
+
+function found(finding: FindingView): TimelineEntry[] {
+  const base = { event_id: finding.event_id, decision_id: null }
+  const times = finding.times_seen > 1 ? `, seen ${finding.times_seen} times` : ''
+  const entries: TimelineEntry[] = [
+    {
+      ...base,
+      at: finding.first_seen_at,
+      what: 'found',
+      text: `finding ${finding.kind} (${finding.class}, ${finding.severity})${times}`,
+      details: [`${finding.finding_id}, of ${finding.owner}, due ${finding.due_at}`, ...figures(finding.evidence)],
+    },
+  ]
+  if (finding.closed_at !== null) {
+    entries.push({ ...base, at: finding.closed_at, what: 'closed', text: `finding ${finding.kind} ${finding.state}`, details: [finding.finding_id] })
+  }
+  return entries
+}
+
+function acted(act: ActView): TimelineEntry {
+  return {
+    at: act.acted_at,
+    what: 'acted',
+    text: `${act.actor} did ${act.act} ${act.target}`,
+    details: [`because ${act.reason}`],
+    event_id: null,
+    decision_id: null,
+  }
+}
+
+/** The figures of a finding's evidence, as `name value` pairs of one line. */
+export function figures(evidence: unknown): string[] {
+  if (!isRecord(evidence)) return []
+  const shown = Object.entries(evidence).filter(([, value]) => value !== null && typeof value !== 'object')
+  return shown.length === 0 ? [] : [shown.map(([key, value]) => `${key} ${String(value)}`).join(', ')]
+}
+
+/** `license`, or `refund re_1`. */
+export function effectName(type: string, reference: string): string {
+  return reference === '' ? type : `${type} ${reference}`
+}
+
+/** An amount with its currency, or nothing. */
+export function money(amount: bigint | null, currency: string | null): string {
+  return amount === null || currency === null ? '' : formatMoney({ amount, currency })
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+}
+
+/** `[[type, reference], …]` as the engine writes them. */
+function pairs(value: unknown): string[] {
+  if (!Array.isArray(value)) return []
+  return value.flatMap((each) =>
+    Array.isArray(each) && typeof each[0] === 'string' ? [effectName(each[0], typeof each[1] === 'string' ? each[1] : '')] : [],
+  )
+}

@@ -1,0 +1,341 @@
+/**
+ * A few hundred orders of the shop, lived through at the simulated provider and delivered as signed
+ * webhooks. The same seed makes the same orders; the result says what was done and what the shop must
+ * know in the end.
+ */
+import type Stripe from 'stripe'
+import { createRandom, type Random } from '../stripe-double/random.ts'
+import type { StripeDouble } from '../stripe-double/stripe-double.ts'
+import type { DeliveryResult, WebhookSender } from '../stripe-double/webhook-sender.ts'
+import {
+  usualChances,
+  countReordered,
+  planDeliveries,
+  type DeliveryChances,
+} from './delivery-plan.ts'
+import {
+  expectedCredits,
+  expectedOutcomes,
+  type ExpectedCredit,
+  type ExpectedOutcome,
+} from './expected-outcome.ts'
+import { OrderLife, type Step } from './order-life.ts'
+import { dealNaming, dealOpening, dealScenarios, planScenario } from './scenarios.ts'
+import { listPrice, type SimulatedOrder } from './simulated-order.ts'
+import { planNoise } from './noise.ts'
+import { planSubscription, prepareCatalog } from './subscription-lives.ts'
+import { Timeline } from './timeline.ts'
+
+/** What a run is made of. */
+export interface SimulationOptions {
+  double: StripeDouble
+  sender: WebhookSender
+  /** 300 when absent. */
+  orders?: number
+  /** An eighth of the orders or so when absent: 40 for 300. */
+  subscriptions?: number
+  seed: string
+  /** Real time that the run is spread over, in milliseconds; 24 s when absent, 0 for as fast as it goes. */
+  spreadMs?: number
+  chances?: Partial<DeliveryChances>
+  /** The shop's own `POST /orders`; without it every order is opened by its events. */
+  openOrder?: (order: SimulatedOrder) => Promise<void>
+  /** Called about twice a second, and at the end. */
+  onProgress?: (progress: SimulationProgress) => void
+  /** Ends the run early; the result then tells of what was done. */
+  signal?: AbortSignal
+}
+
+/** How far a run has come. */
+export interface SimulationProgress {
+  /** Orders and subscriptions that have begun. */
+  begun: number
+  total: number
+  /** Copies of events handed to the sender. */
+  deliveries: number
+  /** Copies answered 2xx. */
+  acknowledged: number
+  /** Refusals and failures so far; each was or will be tried again. */
+  failedAttempts: number
+}
+
+/** What was done. */
+export interface SimulationCounts {
+  orders: number
+  subscriptions: number
+  /** Different events sent. */
+  events: number
+  /** Copies sent: what the receiver was asked to take. */
+  deliveries: number
+  /** Copies beyond the first of their event. */
+  duplicates: number
+  /** Events that were sent more than once. */
+  duplicatedEvents: number
+  /** Events that were sent after a later one of the same order. */
+  reordered: number
+  /** Events lost on purpose. */
+  lost: number
+  /** Events that no receiver acknowledged although they were sent. */
+  undelivered: number
+  /** Orders opened by the shop before they were paid, and after their events were sent. */
+  openedFirst: number
+  openedLate: number
+  /** Orders that the shop could not open. */
+  failedOpenings: number
+}
+
+/** A run, with the truth that it made. */
+export interface SimulationResult {
+  orders: SimulatedOrder[]
+  /** By order id: what the shop must know of the orders of this run. */
+  outcomes: Map<string, ExpectedOutcome>
+  /** What the paid invoices of this run must have added. */
+  credits: ExpectedCredit[]
+  counts: SimulationCounts
+  /** Real time, in milliseconds. */
+  elapsedMs: number
+  /** Whether the signal ended it. */
+  stopped: boolean
+}
+
+/** Simulated time that is planned, in milliseconds: a minute of the shop's life, made of weeks. */
+const plannedMs = 60_000
+/** The last moment at which an order begins. */
+const lastBeginningMs = 34_000
+
+/** Runs a simulation; a further run on the same double goes on with new order ids. */
+export async function runSimulation(options: SimulationOptions): Promise<SimulationResult> {
+  return new Simulation(options).run()
+}
+
+class Simulation {
+  readonly #options: SimulationOptions
+  readonly #random: Random
+  readonly #chances: DeliveryChances
+  readonly #timeline = new Timeline()
+  readonly #orders: SimulatedOrder[]
+  readonly #accounts: string[]
+  readonly #sent: Promise<DeliveryResult>[] = []
+  readonly #openings: Promise<void>[] = []
+  readonly #copies = new Map<string, number>()
+  readonly #position = new Map<string, number>()
+  readonly #firstSent: string[][] = []
+  readonly #counts = { lost: 0, openedFirst: 0, openedLate: 0, failedOpenings: 0 }
+  #begun = 0
+  #acknowledged = 0
+  #reportedMs = 0
+
+  constructor(options: SimulationOptions) {
+    this.#options = options
+    this.#random = createRandom(options.seed).fork('simulation')
+    this.#chances = { ...usualChances, ...options.chances }
+    const orders = options.orders ?? 300
+    this.#orders = dealOrders(options.double, orders, this.#random.fork('orders'))
+    const subscriptions = options.subscriptions ?? Math.round((orders * 40) / 300)
+    const first = options.double.all('subscription').length + 1001
+    this.#accounts = Array.from({ length: subscriptions }, (_, at) => `team-${first + at}`)
+  }
+
+  async run(): Promise<SimulationResult> {
+    const started = Date.now()
+    const { spreadMs, signal } = this.#options
+    for (const order of this.#orders) this.#planOrder(order)
+    this.#planRest()
+    await this.#timeline.run({ plannedMs, spreadMs: spreadMs ?? 24_000, ...(signal && { signal }) })
+    const stopped = signal?.aborted ?? false
+    if (!stopped) {
+      await Promise.all(this.#openings)
+      await untilAborted(Promise.all(this.#sent), signal)
+    }
+    this.#report(true)
+    return { ...this.#truth(), counts: this.#countAll(), elapsedMs: Date.now() - started, stopped }
+  }
+
+  #planOrder(order: SimulatedOrder): void {
+    const random = this.#random.fork(`order ${order.id}`)
+    const beginMs = 500 + random.integer(0, lastBeginningMs)
+    const life = planScenario(order.scenario, new OrderLife(this.#options.double, order, random))
+    const firstSent = this.#track()
+    const sent: Promise<DeliveryResult>[] = []
+    if (order.opening === 'shop_first' && this.#options.openOrder) {
+      this.#timeline.add(beginMs - random.integer(200, 500), () => this.#open(order, 'openedFirst'))
+    }
+    this.#planSteps(life.steps, beginMs, random, firstSent, sent)
+    if (order.opening !== 'shop_late' || !this.#options.openOrder) return
+    // After the purchase, once everything that was sent by then has been answered.
+    this.#timeline.add(beginMs + random.integer(500, 4000), () => {
+      this.#openings.push(Promise.all(sent).then(() => this.#open(order, 'openedLate')))
+    })
+  }
+
+  #planRest(): void {
+    const { double } = this.#options
+    const random = this.#random.fork('rest')
+    const { result: prices, events } = double.hold(() => prepareCatalog(double))
+    this.#deliver(events, true, random, this.#track(), [])
+    for (const account of this.#accounts) {
+      const own = random.fork(account)
+      const steps = planSubscription(double, account, prices, own)
+      this.#planSteps(steps, 500 + own.integer(0, lastBeginningMs), own, this.#track(), [])
+    }
+    const noise = planNoise(double, Math.ceil(this.#orders.length / 25), random.fork('noise'))
+    for (const step of noise) this.#planSteps([step], 0, random, this.#track(), [], false)
+  }
+
+  #planSteps(
+    steps: readonly Step[],
+    beginMs: number,
+    random: Random,
+    firstSent: string[],
+    sent: Promise<DeliveryResult>[],
+    isCounted = true,
+  ): void {
+    for (const [index, step] of steps.entries()) {
+      this.#timeline.add(beginMs + step.atMs, () => {
+        if (index === 0 && isCounted) this.#begun++
+        const { events } = this.#options.double.hold(step.run)
+        this.#deliver(events, index === steps.length - 1, random, firstSent, sent)
+      })
+    }
+  }
+
+  #deliver(
+    events: Stripe.Event[],
+    isLastStep: boolean,
+    random: Random,
+    firstSent: string[],
+    sent: Promise<DeliveryResult>[],
+  ): void {
+    for (const event of events) this.#position.set(event.id, this.#position.size)
+    const plan = planDeliveries(events, isLastStep, this.#chances, random)
+    for (const event of plan.lost) {
+      this.#counts.lost++
+      this.#options.sender.lose(event)
+    }
+    for (const { event, copy, delayMs } of plan.copies) {
+      this.#timeline.add(this.#timeline.nowMs + delayMs, () => {
+        if (!this.#copies.has(event.id)) firstSent.push(event.id)
+        this.#copies.set(event.id, (this.#copies.get(event.id) ?? 0) + 1)
+        sent.push(this.#send(event, copy))
+        this.#report(false)
+      })
+    }
+  }
+
+  #send(event: Stripe.Event, copy: number): Promise<DeliveryResult> {
+    const result = this.#options.sender.send(event, copy).then((how) => {
+      if (how === 'acknowledged') this.#acknowledged++
+      return how
+    })
+    this.#sent.push(result)
+    return result
+  }
+
+  /** The shop may be down for a moment, as it may be for deliveries: an opening is tried again too. */
+  async #open(order: SimulatedOrder, counter: 'openedFirst' | 'openedLate'): Promise<void> {
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      try {
+        await this.#options.openOrder!(order)
+        this.#counts[counter]++
+        return
+      } catch {
+        if (this.#options.signal?.aborted) break
+        await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt))
+      }
+    }
+    this.#counts.failedOpenings++
+  }
+
+  #track(): string[] {
+    const firstSent: string[] = []
+    this.#firstSent.push(firstSent)
+    return firstSent
+  }
+
+  #report(isEnd: boolean): void {
+    const now = Date.now()
+    if (!this.#options.onProgress || (!isEnd && now - this.#reportedMs < 500)) return
+    this.#reportedMs = now
+    this.#options.onProgress({
+      begun: this.#begun,
+      total: this.#orders.length + this.#accounts.length,
+      deliveries: this.#sent.length,
+      acknowledged: this.#acknowledged,
+      failedAttempts: this.#options.sender.counts().failed,
+    })
+  }
+
+  #truth(): Pick<SimulationResult, 'orders' | 'outcomes' | 'credits'> {
+    const { double } = this.#options
+    const all = expectedOutcomes(double)
+    const own = this.#orders.flatMap(({ id }) => {
+      const outcome = all.get(id)
+      return outcome ? [[id, outcome] as const] : []
+    })
+    const accounts = new Set(this.#accounts)
+    return {
+      orders: this.#orders,
+      outcomes: new Map(own),
+      credits: expectedCredits(double).filter((credit) => accounts.has(credit.account)),
+    }
+  }
+
+  #countAll(): SimulationCounts {
+    const copies = [...this.#copies.values()]
+    const deliveries = copies.reduce((sum, count) => sum + count, 0)
+    const isAcknowledged = (id: string) => this.#options.sender.isAcknowledged(id)
+    return {
+      orders: this.#orders.length,
+      subscriptions: this.#accounts.length,
+      events: copies.length,
+      deliveries,
+      duplicates: deliveries - copies.length,
+      duplicatedEvents: copies.filter((count) => count > 1).length,
+      reordered: this.#firstSent.reduce((sum, ids) => sum + countReordered(ids, this.#position), 0),
+      undelivered: [...this.#copies.keys()].filter((id) => !isAcknowledged(id)).length,
+      ...this.#counts,
+    }
+  }
+}
+
+function dealOrders(double: StripeDouble, count: number, random: Random): SimulatedOrder[] {
+  const first = nextOrderId(double)
+  return dealScenarios(count, random).map((scenario, at) => {
+    const id = String(first + at)
+    const naming = dealNaming(scenario, random)
+    const email = random.chance(0.25) ? `Buyer.${id}@Example.com` : `buyer.${id}@example.com`
+    return {
+      id,
+      email,
+      subject: `email:${email.toLowerCase()}`,
+      ...listPrice,
+      scenario,
+      naming,
+      opening: dealOpening(scenario, naming, random),
+    }
+  })
+}
+
+/** One more than the highest number that any of the provider's objects names as an order. */
+function nextOrderId(double: StripeDouble): number {
+  const named = [
+    ...double
+      .all('checkout.session')
+      .flatMap((session) => [session.client_reference_id, session.metadata?.['order_id']]),
+    ...double.all('payment_intent').map((intent) => intent.metadata['order_id']),
+  ]
+  const numbers = named.map((id) => (/^\d{1,9}$/.test(id ?? '') ? Number(id) : 0))
+  return numbers.reduce((highest, number) => Math.max(highest, number), 1000) + 1
+}
+
+async function untilAborted(
+  work: Promise<unknown>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!signal) return void (await work)
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await Promise.race([work, aborted])
+}

@@ -1,0 +1,108 @@
+/**
+ * Changes the order in memory after every check passed: payment, effects, state, and the difference
+ * between the entitlements that stand and those that should.
+ */
+import { printable } from './checked-text.ts'
+import type { EntitlementClaim } from './decision.ts'
+import { plainOutcome } from './fold-outcomes.ts'
+import { recordedPayment, type SortedChange } from './sorted-change.ts'
+import type { LedgerEntitlement, LedgerPayment, OrderLedger } from './order.ts'
+import type { FindingDraft, Outcome, OutcomeKind, PaymentOutcome } from './outcome.ts'
+import { entitles } from './workflow.ts'
+
+const kinds = { fulfill: 'fulfilled', move: 'moved', reverse: 'reversed' } as const satisfies Record<string, OutcomeKind>
+
+/** Applies a change that passed every check. */
+export function applyChanges(change: SortedChange, to: string, findings: readonly FindingDraft[]): Outcome {
+  const { ledger, claim, decision, workflow, decisionId } = change
+  const from = ledger.state
+  const wanted = decision.entitle === undefined ? null : wholeSet(decision.entitle)
+  const recorded = recordedPayment(change)
+  if (change.payment !== null && change.paymentIsNew) recordPayment(change, change.payment, recorded)
+  ledger.effects.push(...change.fresh)
+  if (ledger.subject === null && decision.subject !== undefined) ledger.subject = decision.subject
+  ledger.state = to
+  ledger.version += 1n
+  const difference = stateEntitlements(ledger, wanted, entitles(workflow, to), decisionId)
+  const base = plainOutcome({ decisionId, claim, ledger }, kinds[decision.kind], reasonOf(change, from, to))
+  return {
+    ...base,
+    from,
+    to,
+    payment: recorded === undefined ? change.payment : null,
+    appliesPayment: change.paymentIsNew && recorded !== undefined ? recorded.id : null,
+    effects: change.fresh,
+    findings,
+    granted: difference.granted,
+    revoked: difference.revoked,
+    evidence: {
+      ...decision.evidence,
+      ...(change.payment === null ? {} : { payment: change.payment.id, amount: change.payment.amount, currency: change.payment.currency }),
+      ...(change.absorbed.length === 0 ? {} : { absorbed: change.absorbed.map((row) => [row.type, row.reference]) }),
+      ...(change.fresh.length === 0 ? {} : { effects: change.fresh.map((row) => [row.type, row.reference]) }),
+      ...(difference.granted.length === 0 ? {} : { granted: difference.granted }),
+      ...(difference.revoked.length === 0 ? {} : { revoked: difference.revoked }),
+    },
+  }
+}
+
+function reasonOf(change: SortedChange, from: string, to: string): string {
+  const { decision } = change
+  if (typeof decision.reason === 'string' && decision.reason !== '') return printable(decision.reason)
+  const made = change.fresh.map((row) => (row.reference === '' ? row.type : `${row.type} ${row.reference}`)).join(', ')
+  const moved = from === to ? `stays ${to}` : `${from} to ${to}`
+  return made === '' ? moved : `${moved}: ${made}`
+}
+
+/** A payment that was kept as not applied is applied now; its figures stay those of the first. */
+function recordPayment(change: SortedChange, payment: PaymentOutcome, recorded: LedgerPayment | undefined): void {
+  const { ledger, claim } = change
+  const row = recorded ?? { ...payment, sourceId: claim.event.sourceId }
+  const others = ledger.payments.filter((each) => each !== recorded)
+  ledger.payments = [...others, Object.freeze({ ...row, applied: true })]
+}
+
+function wholeSet(claims: readonly EntitlementClaim[]): Map<string, EntitlementClaim> {
+  return new Map(claims.map((claim) => [`${claim.subject}\u0000${claim.entitlement}`, claim]))
+}
+
+interface Difference {
+  readonly granted: string[]
+  readonly revoked: string[]
+}
+
+/**
+ * Writes the difference. `wanted` null keeps the set last stated. Nothing of an order is active
+ * outside its entitling states, whatever a decision states: nobody can forget to revoke.
+ */
+export function stateEntitlements(
+  ledger: OrderLedger,
+  wanted: ReadonlyMap<string, EntitlementClaim> | null,
+  stateEntitles: boolean,
+  decisionId: bigint,
+): Difference {
+  const difference: Difference = { granted: [], revoked: [] }
+  const rows = new Map(ledger.entitlements.map((row) => [`${row.subject}\u0000${row.entitlement}`, row]))
+  if (wanted !== null) {
+    for (const [key, claim] of wanted) {
+      const { subject, entitlement, quantity = 1 } = claim
+      const validUntil = claim.validUntil == null ? null : new Date(claim.validUntil)
+      const old = rows.get(key)
+      const base = old ?? { active: false, grantedBy: null }
+      rows.set(key, { ...base, subject, entitlement, quantity, validUntil, stated: true })
+    }
+    for (const [key, row] of rows) {
+      if (!wanted.has(key) && row.stated) rows.set(key, { ...row, stated: false })
+    }
+  }
+  const next: LedgerEntitlement[] = []
+  for (const row of rows.values()) {
+    const active = row.stated && stateEntitles
+    const label = `${row.subject} ${row.entitlement}`
+    if (active && !row.active) difference.granted.push(label)
+    if (!active && row.active) difference.revoked.push(label)
+    next.push({ ...row, active, grantedBy: active && !row.active ? decisionId : row.grantedBy })
+  }
+  ledger.entitlements = next
+  return difference
+}

@@ -1,0 +1,139 @@
+/**
+ * The answers that `decide` can give. They are plain data: the engine checks and applies them.
+ */
+import { PermanentError } from '../core/errors.ts'
+import type { Money } from '../core/money.ts'
+import type { Name } from './order.ts'
+
+/** A payment that a decision names: the provider's id, and what was captured. */
+export interface PaymentClaim {
+  readonly id: string
+  readonly money: Money
+}
+
+/** An effect that a decision asks for. Type and reference make it happen once. */
+export interface EffectClaim<Type extends string = string> {
+  readonly type: Type
+  /** Default: empty, once an order. */
+  readonly reference?: string | undefined
+  readonly amount?: Money | undefined
+  /** The id of the payment that the amount counts against: more than was captured is a contradiction. */
+  readonly payment?: string | undefined
+  /** Declared figures and ids for the ledger; never a body. */
+  readonly data?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** One entitlement of the whole set that an order entitles to. */
+export interface EntitlementClaim {
+  readonly subject: string
+  readonly entitlement: string
+  /** Default 1. */
+  readonly quantity?: number | undefined
+  readonly validUntil?: Date | null | undefined
+}
+
+/** Serves the customer and makes a finding of this kind. */
+export interface Flag {
+  readonly kind: string
+  readonly figures?: Figures | undefined
+}
+
+/** Declared figures, ids and hashes kept as evidence. Amounts as bigint stay exact. */
+export type Figures = Readonly<Record<string, string | number | bigint | boolean | null>>
+
+/** What an event may wait for. */
+export type Missing<State extends string = string, EffectType extends string = string> =
+  | { readonly kind: 'name'; readonly name: Name }
+  | { readonly kind: 'effect'; readonly type: EffectType; readonly reference: string }
+  | { readonly kind: 'state'; readonly states: readonly State[] }
+  | { readonly kind: 'payment'; readonly id: string }
+
+interface Changes<State extends string, EffectType extends string> {
+  readonly to?: State | undefined
+  readonly payment?: PaymentClaim | undefined
+  readonly effects?: readonly EffectClaim<EffectType>[] | undefined
+  /** The WHOLE set of what the order entitles to; absent keeps the set last stated. */
+  readonly entitle?: readonly EntitlementClaim[] | undefined
+  /** Names the order's subject where it has none yet. */
+  readonly subject?: string | undefined
+  readonly flag?: Flag | undefined
+  readonly reason?: string | undefined
+  readonly evidence?: Figures | undefined
+}
+
+/** The recorded answer to an event, as `decide` returns it. */
+export type Decision<State extends string = string, EffectType extends string = string> =
+  | (Changes<State, EffectType> & { readonly kind: 'fulfill' | 'move' })
+  | (Changes<State, EffectType> & {
+      readonly kind: 'reverse'
+      readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
+    })
+  | { readonly kind: 'skip'; readonly reason: string }
+  | {
+      readonly kind: 'defer'
+      readonly missing: Missing<State, EffectType> | readonly Missing<State, EffectType>[]
+      /** Deadline in milliseconds; default: the configuration's (24 h). */
+      readonly forMs?: number | undefined
+      readonly reason?: string | undefined
+    }
+  | { readonly kind: 'contradict'; readonly reason: string; readonly figures?: Figures | undefined }
+
+/** Fulfills: records the payment, makes the effects, states the entitlements, moves the order. */
+export function fulfill<const State extends string = never, const EffectType extends string = never>(
+  changes: Changes<State, EffectType>,
+): Decision<State, EffectType> {
+  return { ...changes, kind: 'fulfill' }
+}
+
+/** Moves the order once: the fact that moved it is a declared effect under its own key. */
+export function move<const State extends string, const EffectType extends string>(
+  change: Omit<Changes<State, EffectType>, 'effects' | 'to'> & {
+    readonly to: State
+    readonly once: EffectClaim<EffectType>
+  },
+): Decision<State, EffectType> {
+  const { once, ...rest } = change
+  if (once === undefined) throw new PermanentError('a move needs `once`: the effect that is the fact which moves it')
+  return { ...rest, effects: [once], kind: 'move' }
+}
+
+/**
+ * Reverses an effect (a refund that failed after it had succeeded). The two are recorded apart and
+ * commute: whichever comes first, both rows stand and the amount no longer counts.
+ */
+export function reverse<const EffectType extends string, const State extends string = never>(
+  change: Changes<State, EffectType> & {
+    readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
+  },
+): Decision<State, EffectType> {
+  return { ...change, kind: 'reverse' }
+}
+
+/** Decides that nothing follows from the event. Final. */
+export function skip(reason: string): Decision<never, never> {
+  return { kind: 'skip', reason }
+}
+
+/** Waits for something of the order (or a name), at the longest `for` milliseconds. */
+export function defer<const State extends string = never, const EffectType extends string = never>(wait: {
+  readonly missing: Missing<State, EffectType> | readonly Missing<State, EffectType>[]
+  readonly for?: number | undefined
+  readonly reason?: string | undefined
+}): Decision<State, EffectType> {
+  return { kind: 'defer', missing: wait.missing, forMs: wait.for, reason: wait.reason }
+}
+
+/** Records that the event contradicts what the order knows; grants nothing and makes a finding. */
+export function contradict(reason: string, figures?: Figures): Decision<never, never> {
+  return { kind: 'contradict', reason, figures }
+}
+
+/** Something to wait for: an effect of the order. */
+export function effect<const EffectType extends string>(type: EffectType, reference = ''): Missing<never, EffectType> {
+  return { kind: 'effect', type, reference }
+}
+
+/** Something to wait for: the order being in one of these states. */
+export function state<const State extends string>(...states: readonly State[]): Missing<State, never> {
+  return { kind: 'state', states }
+}

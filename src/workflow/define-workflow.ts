@@ -1,0 +1,210 @@
+/**
+ * `defineWorkflow().on()`: what a user writes. Types hold a typo at compile time; in plain JavaScript
+ * the same mistake stops the start, with the name of the culprit and the nearest known one.
+ */
+import { fingerprint } from '../core/fingerprint.ts'
+import type { ReceivedEvent, UntypedBody } from './event.ts'
+import {
+  checkFunction,
+  checkHandler,
+  checkKnown,
+  checkName,
+  checkOptions,
+  historiesOf,
+  invalid,
+  mapOf,
+  transitionsOf,
+} from './workflow-options.ts'
+import type {
+  Accepts,
+  Compare,
+  EffectOptions,
+  EventHandler,
+  History,
+  StateOptions,
+  Workflow,
+} from './workflow.ts'
+
+/** Event bodies by source name and type; sources that are not named here are untyped. */
+export type SourceTypes = Readonly<Record<string, object>>
+
+/** The events of some sources: those with types, else any name with an untyped body. */
+export type EventsOf<
+  Known extends SourceTypes,
+  SourceName extends string,
+> = SourceName extends keyof Known ? Known[SourceName] : Readonly<Record<string, UntypedBody>>
+
+/** The names of events, of all sources together. */
+export type EventNameOf<Events> = Events extends unknown ? keyof Events & string : never
+
+/** The event of a type, as users see it: whatever source it comes from. */
+export type EventOf<Events, Type extends string> = ReceivedEvent<BodyOf<Events, Type>>
+
+type BodyOf<Events, Type extends string> = Events extends unknown
+  ? Type extends keyof Events
+    ? Events[Type]
+    : never
+  : never
+
+/** An order's subject: where only the app opens orders, they have one from the start. */
+export type SubjectOf<Opens extends 'app' | 'event'> = Opens extends 'event'
+  ? string | null
+  : string
+
+/** The options of {@link DefineWorkflow}. */
+export interface WorkflowOptions<
+  Events,
+  SourceName extends string,
+  State extends string,
+  EffectType extends string,
+  Opens extends 'app' | 'event',
+> {
+  readonly sources: readonly SourceName[]
+  readonly initial: NoInfer<State>
+  /** Who opens orders: the app (`openOrder` in its checkout; default), or an event that names an unknown id. */
+  readonly opens?: Opens | undefined
+  readonly states: Readonly<Record<State, StateOptions>>
+  readonly transitions: Readonly<Partial<Record<NoInfer<State>, readonly NoInfer<State>[]>>>
+  readonly effects: Readonly<Record<EffectType, EffectOptions>>
+  /** Default: a hash of states, transitions, types and effects. */
+  readonly version?: string | undefined
+  readonly compare?: Compare<EventOf<Events, EventNameOf<Events>>> | undefined
+  readonly accepts?: Accepts<EventOf<Events, EventNameOf<Events>>> | undefined
+  readonly histories?: readonly History[] | undefined
+}
+
+/** A workflow to which handlers can be added. Each `on` returns a new one. */
+export interface WorkflowBuilder<
+  Events,
+  State extends string,
+  EffectType extends string,
+  Subject extends string | null,
+> extends Workflow {
+  /** Handles one type of event, or several alike: the event is then any of them. */
+  on<const Type extends EventNameOf<Events>>(
+    types: Type | readonly Type[],
+    handler: EventHandler<EventOf<Events, Type>, State, EffectType, Subject>,
+  ): WorkflowBuilder<Events, State, EffectType, Subject>
+}
+
+/** The type of `defineWorkflow` for sources with known bodies. */
+export interface DefineWorkflow<Known extends SourceTypes> {
+  <
+    const SourceName extends string,
+    const State extends string,
+    const EffectType extends string,
+    const Opens extends 'app' | 'event' = 'app',
+  >(
+    name: string,
+    options: WorkflowOptions<EventsOf<Known, SourceName>, SourceName, State, EffectType, Opens>,
+  ): WorkflowBuilder<EventsOf<Known, SourceName>, State, EffectType, SubjectOf<Opens>>
+}
+
+/**
+ * Defines a workflow: states, permitted transitions, declared effects; add what decides with `.on`.
+ *
+ * @throws HookledgerError HKL_WORKFLOW_INVALID naming what is wrong and the nearest known name.
+ */
+export const defineUntypedWorkflow: DefineWorkflow<Readonly<Record<never, object>>> = (
+  name,
+  options,
+) => {
+  const base = baseOf(name, options as unknown as UntypedOptions)
+  return withHandlers(base, new Map(), options.version) as never
+}
+
+type UntypedOptions = WorkflowOptions<
+  Readonly<Record<string, UntypedBody>>,
+  string,
+  string,
+  string,
+  'app' | 'event'
+>
+
+type Base = Omit<Workflow, 'handlers' | 'version'>
+
+function withHandlers(
+  base: Base,
+  handlers: ReadonlyMap<string, EventHandler>,
+  version: string | undefined,
+): Workflow {
+  return Object.freeze({
+    ...base,
+    handlers,
+    version: version ?? versionOf(base, handlers),
+    on(types: string | readonly string[], handler: EventHandler) {
+      const list: readonly unknown[] = typeof types === 'string' ? [types] : types
+      if (!Array.isArray(list) || list.length === 0)
+        invalid(`workflow "${base.name}": on names no event types`)
+      const next = new Map(handlers)
+      for (const type of list) {
+        if (typeof type !== 'string' || type === '')
+          invalid(`workflow "${base.name}": an event type must be a text`)
+        if (next.has(type)) invalid(`workflow "${base.name}" handles "${type}" twice`)
+        checkHandler(base.name, type, handler)
+        next.set(type, handler)
+      }
+      return withHandlers(base, next, version)
+    },
+  })
+}
+
+const optionNames = [
+  'sources',
+  'initial',
+  'opens',
+  'states',
+  'transitions',
+  'effects',
+  'version',
+  'compare',
+  'accepts',
+  'histories',
+] as const satisfies readonly (keyof UntypedOptions)[]
+
+function baseOf(name: string, options: UntypedOptions): Base {
+  checkName('workflow', name)
+  const where = `workflow "${name}"`
+  checkOptions(where, options, optionNames)
+  const states = mapOf<StateOptions>(where, 'state', options.states, ['entitles', 'renamedFrom'])
+  const effects = mapOf<EffectOptions>(where, 'effect', options.effects, [
+    'apply',
+    'reverse',
+    'renamedFrom',
+  ])
+  if (states.size === 0) invalid(`${where} declares no states`)
+  if (!Array.isArray(options.sources) || options.sources.length === 0)
+    invalid(`${where} names no sources`)
+  for (const source of options.sources) checkName('source', source)
+  const opens = options.opens ?? 'app'
+  if (opens !== 'app' && opens !== 'event') invalid(`${where}: opens must be 'app' or 'event'`)
+  for (const part of ['compare', 'accepts'] as const) checkFunction(where, part, options[part])
+  if (
+    options.version !== undefined &&
+    (typeof options.version !== 'string' || options.version === '')
+  ) {
+    invalid(`${where}: version must be a text`)
+  }
+  checkKnown(where, 'initial state', options.initial, states)
+  return {
+    name,
+    sources: [...new Set(options.sources)],
+    initial: options.initial,
+    opens,
+    states,
+    transitions: transitionsOf(where, options.transitions, states),
+    effects,
+    compare: options.compare as Compare | undefined,
+    accepts: options.accepts as Accepts | undefined,
+    histories: historiesOf(where, options.histories),
+  }
+}
+
+function versionOf(base: Base, handlers: ReadonlyMap<string, EventHandler>): string {
+  return fingerprint([
+    [...base.states].map(([state, o]) => `${state}${o.entitles === true ? '+' : ''}`).sort(),
+    [...base.transitions].map(([from, to]) => `${from}>${[...to].sort().join(',')}`).sort(),
+    [...handlers.keys()].sort(),
+    [...base.effects.keys()].sort(),
+  ])
+}

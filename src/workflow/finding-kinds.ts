@@ -1,0 +1,43 @@
+/**
+ * The discrepancies that deciding can find, each with its class and weight. Kinds of a workflow's own
+ * (`flag`, `contradict`) take the defaults at the end.
+ */
+import type { Figures } from './decision.ts'
+import type { FindingDraft } from './outcome.ts'
+
+const kinds = {
+  paid_twice: { class: 'contradiction', severity: 'high' },
+  underpaid: { class: 'contradiction', severity: 'high' },
+  overpaid: { class: 'contradiction', severity: 'low' },
+  currency_differs: { class: 'contradiction', severity: 'high' },
+  not_accepted: { class: 'contradiction', severity: 'high' },
+  foreign_account: { class: 'contradiction', severity: 'high' },
+  transition_refused: { class: 'contradiction', severity: 'medium' },
+  over_refunded: { class: 'contradiction', severity: 'high' },
+  fulfilled_twice: { class: 'contradiction', severity: 'high' },
+  amount_differs: { class: 'contradiction', severity: 'medium' },
+  name_of_other_order: { class: 'contradiction', severity: 'high' },
+  workflow_differs: { class: 'contradiction', severity: 'high' },
+  two_claims: { class: 'contradiction', severity: 'high' },
+  order_differs: { class: 'contradiction', severity: 'medium' },
+  contradicted: { class: 'contradiction', severity: 'medium' },
+  wait_overdue: { class: 'lag', severity: 'medium' },
+  dead_event: { class: 'lag', severity: 'high' },
+} as const satisfies Record<string, Pick<FindingDraft, 'class' | 'severity'>>
+
+/** A kind of finding that the engine makes by itself. */
+export type FindingKind = keyof typeof kinds
+
+/** The kinds that the engine makes by itself, for documentation. */
+export const findingKinds: readonly FindingKind[] = Object.keys(kinds) as FindingKind[]
+
+/** A finding of one of the engine's own kinds. */
+export function finding(kind: FindingKind, about: string, figures: Figures): FindingDraft {
+  return { kind, ...kinds[kind], about, figures }
+}
+
+/** A finding of a kind that a workflow names itself. */
+export function flaggedFinding(kind: string, about: string, figures: Figures): FindingDraft {
+  const known = Object.hasOwn(kinds, kind) ? kinds[kind as FindingKind] : { class: 'contradiction', severity: 'medium' }
+  return { kind, class: known.class as FindingDraft['class'], severity: known.severity as FindingDraft['severity'], about, figures }
+}

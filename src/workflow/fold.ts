@@ -1,0 +1,241 @@
+/**
+ * A fold in arrival order over the events of one order, in memory: each event sees what the one
+ * before it changed; deferred ones are tried again at the end until nothing changes. Pure: the same
+ * ledger and events give the same outcomes.
+ */
+import type { EffectView, FoldContext } from './fold-context.ts'
+import { viewEffects } from './fold-context.ts'
+import { contradictionOutcome, deferredOutcome, plainOutcome } from './fold-outcomes.ts'
+import { finding } from './finding-kinds.ts'
+import { judge } from './judge.ts'
+import type { Name, Order, OrderLedger } from './order.ts'
+import { checkedDecision } from './checked-decision.ts'
+import type { Decision, Missing } from './decision.ts'
+import type { Outcome } from './outcome.ts'
+import type { Claim } from './resolve-event.ts'
+import type { DecideInput } from './workflow.ts'
+
+/** An event whose `decide` threw: it is tried again or ends dead; it changed nothing. */
+export interface FoldFailure {
+  readonly claim: Claim
+  readonly error: unknown
+}
+
+/** What folding changed. */
+export interface FoldResult {
+  readonly outcomes: readonly Outcome[]
+  readonly failures: readonly FoldFailure[]
+}
+
+/**
+ * Decides the events of one order, changing `ledger` as it goes. Outcomes come in the order in which
+ * they were decided, and so do their ids; what still waits is last.
+ */
+export function foldOrder(ledger: OrderLedger, claims: readonly Claim[], context: FoldContext): FoldResult {
+  const decided: Outcome[] = []
+  const deferred = new Map<Claim, Outcome>()
+  const failures: FoldFailure[] = []
+  const ids = new Map<Claim, bigint>()
+  let waiting = claims
+  for (;;) {
+    const version = ledger.version
+    for (const claim of waiting) {
+      const id = ids.get(claim) ?? context.allocate(claim.event)
+      ids.set(claim, id)
+      const outcome = attempt(ledger, claim, context, id, failures)
+      deferred.delete(claim)
+      if (outcome?.kind === 'deferred') deferred.set(claim, outcome)
+      else if (outcome !== null) decided.push(outcome)
+    }
+    if (ledger.version === version || deferred.size === 0) break
+    waiting = [...deferred.keys()]
+  }
+  return { outcomes: inOrder([...decided, ...deferred.values()], ledger), failures }
+}
+
+/** One try. An event that throws leaves no trace: not even the order that it would have opened. */
+function attempt(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+  decisionId: bigint,
+  failures: FoldFailure[],
+): Outcome | null {
+  const { stored, version, sourceId, providerAccount } = ledger
+  try {
+    return decideOne(ledger, claim, context, decisionId)
+  } catch (error) {
+    failures.push({ claim, error })
+    Object.assign(ledger, { stored, version, sourceId, providerAccount })
+    return null
+  }
+}
+
+/** The same ids, dealt out in the order of deciding: an order's decisions read as one chain of states. */
+function inOrder(outcomes: readonly Outcome[], ledger: OrderLedger): Outcome[] {
+  if (outcomes.every((each, index) => index === 0 || (outcomes[index - 1]?.decisionId ?? 0n) < each.decisionId)) {
+    return [...outcomes]
+  }
+  const ids = outcomes.map((outcome) => outcome.decisionId).sort((a, b) => (a < b ? -1 : 1))
+  const dealt = new Map(outcomes.map((outcome, index) => [outcome.decisionId, ids[index] ?? outcome.decisionId]))
+  ledger.entitlements = ledger.entitlements.map((row) => {
+    const grantedBy = row.grantedBy === null ? undefined : dealt.get(row.grantedBy)
+    return grantedBy === undefined || grantedBy === row.grantedBy ? row : { ...row, grantedBy }
+  })
+  return outcomes.map((outcome, index) => ({ ...outcome, decisionId: ids[index] ?? outcome.decisionId }))
+}
+
+function decideOne(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+  decisionId: bigint,
+): Outcome {
+  const { event, candidate } = claim
+  const { workflow } = candidate
+  const at = { decisionId, claim, ledger }
+  if (ledger.workflow !== workflow.name) {
+    const about = `event:${event.key}`
+    return contradictionOutcome(at, `order ${ledger.id} belongs to workflow ${ledger.workflow}`, [
+      finding('workflow_differs', about, { order: ledger.id, workflow: ledger.workflow, claimed_by: workflow.name }),
+    ])
+  }
+  const foreign = foreignAccount(ledger, claim)
+  if (foreign !== null) {
+    return contradictionOutcome(at, foreign, [
+      finding('foreign_account', `event:${event.key}`, {
+        order: ledger.id,
+        account: event.source.account,
+        order_account: ledger.providerAccount,
+      }),
+    ])
+  }
+  if (!ledger.stored && workflow.opens !== 'event') {
+    return deferredOutcome(at, { description: `order ${ledger.id} to be opened` })
+  }
+  const stolen = nameOfOther(ledger, claim, context)
+  if (stolen !== null) {
+    return contradictionOutcome(at, `its ${stolen.name.kind} belongs to order ${stolen.owner}`, [
+      finding('name_of_other_order', `event:${event.key}`, {
+        order: ledger.id,
+        name_kind: stolen.name.kind,
+        name: stolen.name.value,
+        other_order: stolen.owner,
+      }),
+    ])
+  }
+  open(ledger, claim)
+  return answer(ledger, claim, context, decisionId)
+}
+
+/** Binds the order to the account of its first event, and counts opening as a change. */
+function open(ledger: OrderLedger, claim: Claim): void {
+  if (!ledger.stored) {
+    ledger.stored = true
+    ledger.version += 1n
+  }
+  if (ledger.sourceId === null) {
+    ledger.sourceId = claim.event.sourceId
+    ledger.providerAccount = claim.event.source.account
+  }
+}
+
+function foreignAccount(ledger: OrderLedger, claim: Claim): string | null {
+  const { event } = claim
+  if (ledger.providerAccount !== null) {
+    return ledger.providerAccount === event.source.account
+      ? null
+      : `order ${ledger.id} belongs to account ${ledger.providerAccount}, the event to ${event.source.account}`
+  }
+  return event.accountAllowed ? null : `account ${event.source.account} is not allowed by source ${event.source.name}`
+}
+
+function nameOfOther(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+): { readonly name: Name; readonly owner: string } | null {
+  for (const name of claim.learned) {
+    const owner = context.ownerOf(claim.event.sourceId, name)
+    if (owner !== null && owner !== ledger.id) return { name, owner }
+  }
+  return null
+}
+
+function answer(ledger: OrderLedger, claim: Claim, context: FoldContext, decisionId: bigint): Outcome {
+  const effects = viewEffects(ledger.effects)
+  const answered: unknown = claim.candidate.handler.decide(inputOf(ledger, claim, context, effects))
+  const decision = checkedDecision(answered, claim.candidate.workflow, claim.event.eventType)
+  const at = { decisionId, claim, ledger }
+  switch (decision.kind) {
+    case 'skip':
+      return plainOutcome(at, 'skipped', decision.reason)
+    case 'contradict':
+      return contradictionOutcome(at, decision.reason, [
+        finding('contradicted', `event:${claim.event.key}`, {
+          order: ledger.id,
+          reason: decision.reason,
+          ...decision.figures,
+        }),
+      ])
+    case 'defer':
+      return deferral(at, decision)
+    default:
+      return judge({ ...at, decision, context })
+  }
+}
+
+function deferral(
+  at: { readonly decisionId: bigint; readonly claim: Claim; readonly ledger: OrderLedger },
+  decision: Extract<Decision, { kind: 'defer' }>,
+): Outcome {
+  const missing = isList(decision.missing) ? decision.missing : [decision.missing]
+  const names = missing.flatMap((each) => (each.kind === 'name' ? [each.name] : []))
+  const description = missing.map(describeMissing).join(' or ')
+  return deferredOutcome(at, {
+    description: decision.reason === undefined ? description : `${description}: ${decision.reason}`,
+    names,
+    forMs: decision.forMs ?? null,
+  })
+}
+
+function isList(missing: Missing | readonly Missing[]): missing is readonly Missing[] {
+  return Array.isArray(missing)
+}
+
+function describeMissing(missing: Missing): string {
+  switch (missing.kind) {
+    case 'name':
+      return `${missing.name.kind} ${missing.name.value}`
+    case 'effect':
+      return `effect ${missing.type}${missing.reference === '' ? '' : ` ${missing.reference}`}`
+    case 'payment':
+      return `payment ${missing.id}`
+    case 'state':
+      return `state ${missing.states.join(' or ')}`
+  }
+}
+
+function inputOf(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+  effects: readonly EffectView[],
+): DecideInput {
+  const order: Order = Object.freeze({
+    id: ledger.id,
+    workflow: ledger.workflow,
+    state: ledger.state,
+    subject: ledger.subject,
+    expected: ledger.expected === null ? null : Object.freeze({ ...ledger.expected }),
+  })
+  const entitlements = ledger.entitlements.filter((row) => row.stated).map((row) => Object.freeze({ ...row }))
+  return Object.freeze({
+    event: claim.body,
+    order,
+    payments: Object.freeze(ledger.payments.map((payment) => Object.freeze({ ...payment }))),
+    effects,
+    entitlements: Object.freeze(entitlements),
+    derive: (name: string) => context.derive(ledger.id, name),
+  })
+}

@@ -1,0 +1,103 @@
+/**
+ * Opening an order from the app, without a database: an upsert that never fails on an order that
+ * exists. It adds figures that were missing, and tells of those that differ.
+ */
+import { formatMoney, type Money } from '../core/money.ts'
+import { finding } from './finding-kinds.ts'
+import type { OrderLedger } from './order.ts'
+import type { FindingDraft } from './outcome.ts'
+import type { Workflow } from './workflow.ts'
+
+/** What the app knows of an order when it opens it. */
+export interface Opening {
+  /** The app's own id, at most 255 bytes. */
+  readonly id: string
+  readonly subject?: string | undefined
+  /** What must be paid at least; without it the workflow's `accepts` is asked of every payment. */
+  readonly expected?: Money | undefined
+}
+
+/** `mismatch`: the order exists with another workflow, subject or amount, which stay as they are. */
+export type OpeningAnswer = 'created' | 'existed' | 'mismatch'
+
+/** An order that nobody opened yet. */
+export function unopenedOrder(id: string, workflow: Workflow): OrderLedger {
+  return {
+    id,
+    workflow: workflow.name,
+    sourceId: null,
+    providerAccount: null,
+    state: workflow.initial,
+    subject: null,
+    expected: null,
+    version: 0n,
+    stored: false,
+    payments: [],
+    effects: [],
+    entitlements: [],
+  }
+}
+
+/** Opens `ledger`, changing it where figures were missing. */
+export function openLedger(
+  ledger: OrderLedger,
+  workflow: Workflow,
+  opening: Opening,
+): { readonly answer: OpeningAnswer; readonly findings: readonly FindingDraft[] } {
+  const { subject = null, expected = null } = opening
+  if (!ledger.stored) {
+    Object.assign(ledger, { stored: true, subject, expected, version: ledger.version + 1n })
+    return { answer: 'created', findings: [] }
+  }
+  const differences = differencesOf(ledger, workflow, opening)
+  const findings: FindingDraft[] = []
+  if (differences !== null) {
+    findings.push(finding('order_differs', `order:${ledger.id}`, differences))
+  }
+  if (expected !== null && ledger.expected === null) findings.push(...shortfall(ledger, expected))
+  if (ledger.workflow === workflow.name) {
+    ledger.subject ??= subject
+    ledger.expected ??= expected
+    ledger.version += 1n
+  }
+  return { answer: differences === null ? 'existed' : 'mismatch', findings }
+}
+
+function differencesOf(
+  ledger: OrderLedger,
+  workflow: Workflow,
+  { subject, expected }: Opening,
+): Record<string, string> | null {
+  const differences: Record<string, string> = {}
+  if (ledger.workflow !== workflow.name) {
+    differences['workflow'] = `${ledger.workflow}, asked ${workflow.name}`
+  }
+  if (ledger.subject !== null && subject !== undefined && ledger.subject !== subject) {
+    differences['subject'] = `${ledger.subject}, asked ${subject}`
+  }
+  if (ledger.expected !== null && expected !== undefined) {
+    const { amount, currency } = ledger.expected
+    if (amount !== expected.amount || currency !== expected.currency) {
+      differences['expected'] = `${formatMoney(ledger.expected)}, asked ${formatMoney(expected)}`
+    }
+  }
+  return Object.keys(differences).length === 0 ? null : { order: ledger.id, ...differences }
+}
+
+/** More is expected now (or in another currency) than was captured when an event opened the order. */
+function shortfall(ledger: OrderLedger, expected: Money): FindingDraft[] {
+  const applied = ledger.payments.filter((payment) => payment.applied)
+  const first = applied.find((payment) => payment.currency === expected.currency) ?? applied[0]
+  if (first === undefined) return []
+  const enough = applied.some(
+    (payment) => payment.currency === expected.currency && payment.amount >= expected.amount,
+  )
+  if (enough) return []
+  const kind = first.currency === expected.currency ? 'underpaid' : 'currency_differs'
+  const figures = {
+    order: ledger.id,
+    captured: formatMoney(first),
+    expected: formatMoney(expected),
+  }
+  return [finding(kind, `order:${ledger.id}`, figures)]
+}

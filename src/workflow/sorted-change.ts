@@ -1,0 +1,79 @@
+/**
+ * A decision that changes something, with what it asks for split into what is new and what exists.
+ */
+import type { Decision, EffectClaim } from './decision.ts'
+import type { FoldContext } from './fold-context.ts'
+import type { At } from './fold-outcomes.ts'
+import { reversedSuffix, type LedgerEffect, type LedgerPayment } from './order.ts'
+import type { PaymentOutcome } from './outcome.ts'
+import { plainData } from './plain-data.ts'
+import type { Workflow } from './workflow.ts'
+
+/** A decision that changes something. */
+export type Change = Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' }>
+
+/** What is judged: the decision of an event about an order. */
+export interface Judged extends At {
+  readonly decision: Change
+  readonly context: FoldContext
+}
+
+/** The decision with its effects split into new and existing ones. */
+export interface SortedChange extends Judged {
+  readonly workflow: Workflow
+  readonly fresh: readonly LedgerEffect[]
+  readonly absorbed: readonly LedgerEffect[]
+  readonly payment: PaymentOutcome | null
+  /** Whether the payment is not recorded for this order yet, or only as not applied. */
+  readonly paymentIsNew: boolean
+}
+
+/** Splits a decision that was checked already. */
+export function sortChange(judged: Judged): SortedChange {
+  const { decision, ledger, claim } = judged
+  const { workflow } = claim.candidate
+  const fresh: LedgerEffect[] = []
+  const absorbed: LedgerEffect[] = []
+  for (const wanted of wantedEffects(workflow, decision)) {
+    const same = (row: LedgerEffect): boolean =>
+      row.type === wanted.type && row.reference === wanted.reference
+    const existing = ledger.effects.find(same)
+    if (existing !== undefined) absorbed.push(existing)
+    else if (!fresh.some(same)) fresh.push(wanted)
+  }
+  const named = decision.payment
+  const recorded = ledger.payments.find(
+    (payment) => payment.sourceId === claim.event.sourceId && payment.id === named?.id,
+  )
+  const payment =
+    named === undefined
+      ? null
+      : { id: named.id, amount: named.money.amount, currency: named.money.currency, applied: true }
+  const paymentIsNew = payment !== null && recorded?.applied !== true
+  return { ...judged, workflow, fresh, absorbed, payment, paymentIsNew }
+}
+
+function wantedEffects(workflow: Workflow, decision: Change): LedgerEffect[] {
+  const wanted = (decision.effects ?? []).map((effect) => effectRow(workflow, effect, ''))
+  if (decision.kind === 'reverse') wanted.push(effectRow(workflow, decision.of, reversedSuffix))
+  return wanted
+}
+
+function effectRow(workflow: Workflow, claim: EffectClaim, suffix: string): LedgerEffect {
+  return Object.freeze({
+    type: `${claim.type}${suffix}`,
+    reference: claim.reference ?? '',
+    amount: claim.amount?.amount ?? null,
+    currency: claim.amount?.currency ?? null,
+    payment: claim.payment ?? null,
+    data: plainData(claim.data, `data of effect ${claim.type} of workflow ${workflow.name}`),
+  })
+}
+
+/** The payment as the ledger has it, if it has. */
+export function recordedPayment(change: SortedChange): LedgerPayment | undefined {
+  const { payment, ledger, claim } = change
+  return ledger.payments.find(
+    (each) => each.sourceId === claim.event.sourceId && each.id === payment?.id,
+  )
+}

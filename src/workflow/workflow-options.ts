@@ -1,0 +1,126 @@
+/**
+ * Holds what plain JavaScript passes to `defineWorkflow` to what types hold TypeScript to. A mistake
+ * stops the start with the name of the culprit and the nearest known one.
+ */
+import { HookledgerError } from '../core/errors.ts'
+import { nearest } from '../core/nearest.ts'
+import type { EffectOptions, EventHandler, History, StateOptions } from './workflow.ts'
+
+/** Declared states or effects, with their options checked. */
+export function mapOf<Options extends object>(
+  where: string,
+  what: 'state' | 'effect',
+  values: Readonly<Record<string, Options>> | undefined,
+  known: readonly (keyof Options & string)[],
+): Map<string, Options> {
+  if (typeof values !== 'object' || values === null) invalid(`${where}: ${what}s must be an object`)
+  const map = new Map(Object.entries(values))
+  for (const [key, options] of map) {
+    checkName(what, key)
+    checkOptions(`${where}, ${what} "${key}"`, options, known)
+    const { entitles, apply, reverse } = options as StateOptions & EffectOptions
+    if (entitles !== undefined && typeof entitles !== 'boolean')
+      invalid(`${where}, state "${key}": entitles must be true or false`)
+    checkFunction(`${where}, effect "${key}"`, 'apply', apply)
+    checkFunction(`${where}, effect "${key}"`, 'reverse', reverse)
+  }
+  return map
+}
+
+/** The permitted transitions, between declared states only. */
+export function transitionsOf(
+  where: string,
+  transitions: Readonly<Record<string, readonly string[] | undefined>>,
+  states: ReadonlyMap<string, StateOptions>,
+): Map<string, readonly string[]> {
+  if (typeof transitions !== 'object' || transitions === null)
+    invalid(`${where}: transitions must be an object`)
+  const map = new Map<string, readonly string[]>()
+  for (const [from, targets = []] of Object.entries(transitions)) {
+    checkKnown(where, 'state', from, states)
+    if (!Array.isArray(targets))
+      invalid(`${where}: the transitions of "${from}" must be a list of states`)
+    for (const to of targets) checkKnown(where, 'state', to, states)
+    map.set(from, [...targets])
+  }
+  return map
+}
+
+/** The histories, each with a name of its own. */
+export function historiesOf(
+  where: string,
+  histories: readonly History[] | undefined,
+): readonly History[] | undefined {
+  if (histories === undefined) return undefined
+  if (!Array.isArray(histories)) invalid(`${where}: histories must be a list`)
+  const names = new Set<string>()
+  for (const history of histories as readonly History[]) {
+    const { name, events } = history ?? {}
+    if (typeof name !== 'string' || name === '') invalid(`${where}: a history needs a name`)
+    if (names.has(name)) invalid(`${where}: two histories are named "${name}"`)
+    names.add(name)
+    checkOptions(`${where}, history "${name}"`, history, ['name', 'open', 'events'])
+    if (
+      !Array.isArray(events) ||
+      events.some((event: unknown) => typeof event !== 'object' || event === null)
+    ) {
+      invalid(`${where}, history "${name}": events must be a list of the provider's bodies`)
+    }
+  }
+  return histories
+}
+
+/** Checks the handler of one event type. */
+export function checkHandler(workflow: string, type: string, handler: EventHandler): void {
+  const where = `workflow "${workflow}", "${type}"`
+  checkOptions(where, handler, ['order', 'learn', 'decide', 'unclaimed'])
+  for (const part of ['order', 'decide'] as const) {
+    if (typeof handler[part] !== 'function') invalid(`${where}: ${part} must be a function`)
+  }
+  checkFunction(where, 'learn', handler.learn)
+  if (handler.unclaimed !== undefined && !['finding', 'ignore'].includes(handler.unclaimed)) {
+    invalid(`${where}: unclaimed must be 'finding' or 'ignore'`)
+  }
+}
+
+/** A misspelled option would be silence: `entitle: true` on a state, and nobody is ever served. */
+export function checkOptions(where: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null)
+    invalid(`${where}: its options must be an object`)
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue
+    const near = nearest(key, known)
+    invalid(`${where}: unknown option "${key}"${near === null ? '' : `, did you mean "${near}"?`}`)
+  }
+}
+
+/** Checks an optional function. */
+export function checkFunction(where: string, part: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function')
+    invalid(`${where}: ${part} must be a function`)
+}
+
+/** Checks that a name is declared. */
+export function checkKnown(
+  where: string,
+  what: string,
+  value: string,
+  known: ReadonlyMap<string, unknown>,
+): void {
+  if (known.has(value)) return
+  const near = nearest(String(value), known.keys())
+  invalid(`${where}: unknown ${what} "${value}"${near === null ? '' : `, did you mean "${near}"?`}`)
+}
+
+/** Checks what names a workflow, source, state or effect. */
+export function checkName(what: string, value: string): void {
+  if (typeof value === 'string' && /^[A-Za-z][A-Za-z0-9_-]{0,62}$/.test(value)) return
+  invalid(
+    `a ${what} name must be letters, digits, _ or -, a letter first, at most 63: "${String(value).slice(0, 80)}"`,
+  )
+}
+
+/** @throws HookledgerError HKL_WORKFLOW_INVALID */
+export function invalid(message: string): never {
+  throw new HookledgerError('HKL_WORKFLOW_INVALID', message)
+}

@@ -1,0 +1,136 @@
+/**
+ * A workflow as the engine uses it: plain data and functions, with the types of events erased.
+ * `defineWorkflow` builds it; nothing else does.
+ */
+import type { Money } from '../core/money.ts'
+import type { Decision } from './decision.ts'
+import type { EventMeta } from './event.ts'
+import type { Effect, Entitlement, Name, Order, Payment } from './order.ts'
+import type { Resolution } from './resolution.ts'
+
+/** An event with its types erased. */
+export type AnyEvent = EventMeta & Readonly<Record<string, unknown>>
+
+/** What `decide` is given: frozen, and all of it read under the order's lock. */
+export interface DecideInput<
+  Event = AnyEvent,
+  State extends string = string,
+  EffectType extends string = string,
+  Subject extends string | null = string | null,
+> {
+  readonly event: Event
+  readonly order: Order<State, Subject>
+  readonly payments: readonly Payment[]
+  readonly effects: readonly Effect<EffectType>[]
+  readonly entitlements: readonly Entitlement[]
+  /** A stable secret of this order and name (hex, 64 characters): the same for every retry and replay. */
+  readonly derive: (name: string) => string
+}
+
+/** How one type of event is handled. */
+export interface EventHandler<
+  Event = AnyEvent,
+  State extends string = string,
+  EffectType extends string = string,
+  Subject extends string | null = string | null,
+> {
+  /** Which order the event belongs to (a text is its id). Pure: the event is all it sees. */
+  readonly order: (input: { readonly event: Event }) => Resolution | string | null | undefined
+  /** Other names of that order, learned whatever is decided; what is missing (null) is left out. */
+  readonly learn?: ((input: { readonly event: Event }) => readonly (Name | null)[]) | undefined
+  readonly decide: (input: DecideInput<Event, State, EffectType, Subject>) => Decision<State, EffectType>
+  /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
+  readonly unclaimed?: 'finding' | 'ignore' | undefined
+}
+
+/** The SQL that an effect runs in the engine's own transaction. */
+export interface ApplyInput {
+  /** Runs SQL in the engine's transaction; refuses transaction control. */
+  readonly db: UserExecutor
+  readonly order: { readonly id: string; readonly subject: string | null }
+  readonly effect: Effect
+}
+
+/** What a user's SQL runs on. */
+export interface UserExecutor {
+  query<R = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: R[]; readonly rowCount: number }>
+}
+
+/** A declared effect. */
+export interface EffectOptions {
+  /** Runs after the effect's insert, once per effect that this transaction newly inserted. */
+  readonly apply?: ((input: ApplyInput) => Promise<void>) | undefined
+  /** Runs when the reversal of an effect is recorded, once. */
+  readonly reverse?: ((input: ApplyInput) => Promise<void>) | undefined
+  /** The name this effect had in earlier versions. */
+  readonly renamedFrom?: string | undefined
+}
+
+/** A declared state. */
+export interface StateOptions {
+  readonly entitles?: boolean | undefined
+  /** The name this state had in earlier versions. */
+  readonly renamedFrom?: string | undefined
+}
+
+/**
+ * Says whether what was paid is enough for what was expected (tax, discounts); without it, the currency
+ * must match and the amount be at least that. Pure.
+ */
+export type Compare<Event = AnyEvent> = (input: {
+  readonly event: Event
+  readonly paid: Money
+  readonly expected: Money
+}) => boolean
+
+/** Asked of every paying event of an order without an expected amount: price, product. Pure. */
+export type Accepts<Event = AnyEvent> = (input: { readonly event: Event; readonly paid: Money }) => boolean
+
+/** One history that a provider can produce: what the confluence check and the drills play. */
+export interface History {
+  readonly name: string
+  /** Opened by the app before or between the events, where the workflow says `opens: 'app'`. */
+  readonly open?: { readonly id: string; readonly subject: string; readonly expected?: Money | undefined } | undefined
+  /** Provider bodies, in the order in which they happened. */
+  readonly events: readonly object[]
+}
+
+/** The engine's form of a workflow. */
+export interface Workflow {
+  readonly name: string
+  readonly sources: readonly string[]
+  readonly initial: string
+  readonly opens: 'app' | 'event'
+  readonly states: ReadonlyMap<string, StateOptions>
+  readonly transitions: ReadonlyMap<string, readonly string[]>
+  readonly effects: ReadonlyMap<string, EffectOptions>
+  readonly handlers: ReadonlyMap<string, EventHandler>
+  readonly version: string
+  readonly compare: Compare | undefined
+  readonly accepts: Accepts | undefined
+  readonly histories: readonly History[] | undefined
+}
+
+/** Whether a state entitles. */
+export function entitles(workflow: Workflow, state: string): boolean {
+  return workflow.states.get(state)?.entitles === true
+}
+
+/** Whether `to` can be reached from `from` in any number of transitions. */
+export function isReachable(workflow: Workflow, from: string, to: string): boolean {
+  const seen = new Set([from])
+  const queue = [from]
+  for (let state = queue.pop(); state !== undefined; state = queue.pop()) {
+    for (const next of workflow.transitions.get(state) ?? []) {
+      if (next === to) return true
+      if (!seen.has(next)) {
+        seen.add(next)
+        queue.push(next)
+      }
+    }
+  }
+  return false
+}

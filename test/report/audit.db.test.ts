@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { audit, auditChecks, defaultAuditLimits } from '../../src/report/audit.ts'
+import type { AuditReport } from '../../src/report/audit.ts'
+import { LedgerFixture } from './ledger-fixture.ts'
+
+let fixture: LedgerFixture
+let history: { paid: string; grant: string; refund: string }
+
+beforeEach(async () => {
+  fixture = await LedgerFixture.create()
+  history = await fixture.cleanHistory()
+})
+
+afterEach(() => fixture.drop())
+
+/** Opens the gates that the schema keeps shut, as only its owner can. */
+async function unguarded(...statements: string[]): Promise<void> {
+  const client = await fixture.pool.connect()
+  try {
+    await client.query(`set session_replication_role = replica`)
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.query('reset session_replication_role')
+    client.release()
+  }
+}
+
+function broken(report: AuditReport): string[] {
+  return report.checks.filter((each) => !each.holds).map((each) => each.check)
+}
+
+async function brokenNow(): Promise<string[]> {
+  return broken(await audit(fixture.db))
+}
+
+/** For every check, what somebody must do to break what it watches. */
+const violations: Record<string, () => Promise<void>> = {
+  accepted_event_missing: () => unguarded(`insert into hookledger.deliveries (source_id, event_id, body_sha256) values (1, 'evt_lost', '')`),
+  event_stored_twice: () =>
+    unguarded(
+      `alter table hookledger.inbox_events drop constraint inbox_events_identity_key`,
+      `insert into hookledger.inbox_events (source_id, event_id, event_type, body_sha256, body_bytes)
+         select source_id, event_id, event_type, body_sha256, body_bytes from hookledger.inbox_events where event_id = 'evt_paid'`,
+    ),
+  unfinished_without_body: async () => {
+    await fixture.put(await fixture.event({ id: 'evt_new', type: 'refund.created', body: null }), 'ready')
+  },
+  body_altered: () => unguarded(`update hookledger.payloads set body = body || '\\x00' where event_key = ${history.paid}`),
+  effect_twice: () =>
+    unguarded(
+      `alter table hookledger.fulfillment_effects drop constraint fulfillment_effects_pkey`,
+      `insert into hookledger.fulfillment_effects select * from hookledger.fulfillment_effects where effect_type = 'license'`,
+    ),
+  payment_twice: () =>
+    unguarded(
+      `alter table hookledger.ledger_payments drop constraint ledger_payments_pkey`,
+      `insert into hookledger.ledger_payments select * from hookledger.ledger_payments`,
+    ),
+  decided_twice: () =>
+    unguarded(
+      `drop index hookledger.ledger_decisions_final_key`,
+      `insert into hookledger.ledger_decisions (event_key, kind, final, reason, actor) values (${history.paid}, 'skipped', true, 'again', 'worker-1')`,
+    ),
+  order_twice: () =>
+    unguarded(
+      `alter table hookledger.orders drop constraint orders_pkey`,
+      `insert into hookledger.orders select * from hookledger.orders`,
+    ),
+  name_twice: () =>
+    unguarded(
+      `alter table hookledger.order_names drop constraint order_names_pkey`,
+      `insert into hookledger.order_names select * from hookledger.order_names`,
+    ),
+  unique_index_broken: () => unguarded(`update pg_index set indisvalid = false where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`),
+  effect_without_decision: async () => {
+    // the same rows in a transaction of their own
+    await unguarded(
+      `insert into hookledger.fulfillment_effects (order_id, effect_type, effect_reference, decision_id) values ('1001', 'refund', 're_2', ${history.refund})`,
+    )
+  },
+  decision_without_effect: () => unguarded(`delete from hookledger.fulfillment_effects where effect_type = 'license'`),
+  payment_without_decision: () => unguarded(`update hookledger.ledger_payments set decision_id = decision_id + 1000`),
+  order_missing: () => unguarded(`delete from hookledger.orders where order_id = '1001'`),
+  finished_and_unfinished: () => fixture.put(history.paid, 'delayed'),
+  entitled_without_state: () => unguarded(`update hookledger.orders set state = 'refunded' where order_id = '1001'`),
+  entitled_without_decision: () => unguarded(`update hookledger.entitlements set granted_by = ${history.grant} + 1000`),
+  entitlement_withheld: () => unguarded(`update hookledger.entitlements set active = false`),
+  entitlement_change_unexplained: () => unguarded(`update hookledger.entitlements set changed_by = 0`),
+  foreign_key_broken: () => unguarded(`alter table hookledger.entitlements drop constraint entitlements_granted_by_fkey`),
+  event_in_no_state: async () => {
+    await fixture.event({ id: 'evt_stray', type: 'refund.created' })
+  },
+  pending_too_long: async () => {
+    const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
+    await fixture.put(await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }), 'ready')
+  },
+  deadline_passed_unseen: async () => {
+    const past = new Date(Date.now() - 3_600_000).toISOString()
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', { deadline: past })
+  },
+  overdue_without_finding: async () => {
+    const past = new Date(Date.now() - 3_600_000).toISOString()
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', { deadline: past })
+    await unguarded(`update hookledger.inbox_deferred set overdue = true`)
+  },
+  dead_without_finding: async () => {
+    await fixture.put(await fixture.event({ id: 'evt_dead', type: 'refund.created' }), 'dead')
+    await unguarded(`delete from hookledger.findings`, `update hookledger.inbox_dead set died_at = now() - interval '1 hour'`)
+  },
+  waits_for_nothing: async () => {
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred')
+    await unguarded(`delete from hookledger.inbox_waits`)
+  },
+  wake_up_lost: async () => {
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred')
+    await fixture.name('payment_intent', 'pi_9', '1001')
+    await unguarded(`update hookledger.inbox_deferred set deferred_at = now() - interval '1 hour'`)
+  },
+  finding_overdue: async () => {
+    await fixture.finding({ kind: 'paid_twice', order: '1001', due: '-1 hour' })
+  },
+  decision_without_reason: () =>
+    unguarded(`update hookledger.ledger_decisions set workflow_version = '' where decision_id = ${history.grant}`),
+  order_unexplained: () => unguarded(`update hookledger.orders set state = 'disputed' where order_id = '1001'`, `update hookledger.entitlements set active = false`),
+  state_unexplained: async () => {
+    await fixture.put(await fixture.event({ id: 'evt_ignored', type: 'plan.created' }), 'ignored')
+    await unguarded(`delete from hookledger.ledger_decisions where kind = 'ignored'`)
+  },
+  append_only_disabled: () => unguarded(`alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`),
+}
+
+describe('audit', () => {
+  it('holds for a history without faults, whatever state its events are in', async () => {
+    for (const state of ['ready', 'delayed', 'suspects', 'deferred', 'ignored', 'dead'] as const) {
+      await fixture.put(await fixture.event({ id: `evt_${state}`, type: 'plan.updated' }), state)
+    }
+    await fixture.finding({ kind: 'paid_twice', order: '1001' })
+    const report = await audit(fixture.db)
+    expect(report.checks.filter((each) => !each.holds)).toEqual([])
+    expect(report.holds).toBe(true)
+  })
+
+  it('has a seeded violation for every check', () => {
+    expect(Object.keys(violations).sort()).toEqual(auditChecks.map((check) => check.name).sort())
+  })
+
+  it.each(Object.keys(violations))('catches a violation of %s', async (name) => {
+    await violations[name]?.()
+    expect(await brokenNow()).toContain(name)
+  })
+
+  it('counts all violations and shows the first ten of them', async () => {
+    await unguarded(`insert into hookledger.deliveries (source_id, event_id, body_sha256) select 1, 'evt_lost_' || n, '' from generate_series(10, 35) n`)
+    const report = await audit(fixture.db)
+    const check = report.checks.find((each) => each.check === 'accepted_event_missing')
+    expect(check?.violations).toBe(26)
+    expect(check?.examples.map((each) => each.key)).toEqual(Array.from({ length: 10 }, (_, n) => `1/evt_lost_${n + 10}`))
+  })
+
+  it('finds a duplicate that a corrupt unique index hides', async () => {
+    // the index stays, the heap row does not enter it: as after a change of collation or a lost page
+    await unguarded(
+      `update pg_index set indisready = false, indislive = false where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`,
+      `insert into hookledger.fulfillment_effects select * from hookledger.fulfillment_effects where effect_type = 'license'`,
+      `update pg_index set indisready = true, indislive = true where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`,
+    )
+    expect(await brokenNow()).toContain('effect_twice')
+  })
+
+  it('follows an order through a loop of states, in whatever order its decisions were numbered', async () => {
+    for (const [from, to] of [['disputed', 'paid'], ['paid', 'disputed'], ['paid', 'refunded']] as const) {
+      await fixture.decide({ event: await fixture.event({ id: `evt_${from}_${to}`, type: 'dispute' }), kind: 'moved', order: '1001', from, to, effects: [{ type: 'dispute', reference: `${from}_${to}` }] })
+    }
+    await unguarded(`update hookledger.entitlements set active = false`)
+    expect(await brokenNow()).toEqual([])
+  })
+
+  it('starts the time of a pending event again when an operator puts it back', async () => {
+    const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
+    const key = await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old })
+    await fixture.put(key, 'ready')
+    await fixture.sql(`insert into hookledger.operator_acts (act, target, reason, actor) values ('replay', 'event:${key}', 'fixed', 'ada')`)
+    expect(await brokenNow()).toEqual([])
+  })
+
+  it('says of a role that may not read bodies that they were not checked', async () => {
+    const role = `audit_${process.pid}`
+    await fixture.sql(`create role ${role} login`)
+    try {
+      await fixture.sql(`grant usage on schema hookledger to ${role}`)
+      await fixture.sql(`grant select on all tables in schema hookledger to ${role}`)
+      await fixture.sql(`revoke select on hookledger.payloads, hookledger.payloads_held from ${role}`)
+      const report = await audit({
+        ...fixture.db,
+        schema: fixture.db.schema,
+        schemaName: fixture.db.schemaName,
+        query: (statement) => fixture.db.query(statement),
+        transaction: (work, options) => fixture.db.transaction(work, { setup: `set local role ${role}; ${options?.setup ?? ''}` }),
+      })
+      const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
+      expect(skipped).toEqual(['unfinished_without_body', 'body_altered'])
+    } finally {
+      await fixture.sql(`drop owned by ${role}`)
+      await fixture.sql(`drop role ${role}`)
+    }
+  })
+
+  it('takes its limits from the configuration', async () => {
+    const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
+    await fixture.put(await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }), 'ready')
+    expect(broken(await audit(fixture.db, { ...defaultAuditLimits, pendingMs: 3 * 86_400_000 }))).toEqual([])
+  })
+})
