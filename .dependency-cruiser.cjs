@@ -11,10 +11,12 @@ const floors = {
   ledger: ['core', 'workflow', 'postgres'],
   outbox: ['core', 'workflow', 'postgres'],
   reconciliation: ['core', 'workflow', 'postgres'],
+  report: ['core', 'workflow', 'postgres'],
+  compose: ['core', 'workflow', 'postgres', 'worker', 'providers', 'observe', 'adapters', 'inbox', 'ledger', 'outbox', 'reconciliation', 'report'],
   http: ['core', 'hookledger.ts'],
   testing: ['core', 'workflow', 'postgres', 'providers', 'hookledger.ts'],
   server: ['core', 'hookledger.ts', 'http', 'observe'],
-  cli: ['core', 'postgres', 'hookledger.ts', 'server', 'testing'],
+  cli: ['core', 'postgres', 'hookledger.ts', 'server', 'testing', 'report', 'observe'],
 }
 const target = (name) => (name.endsWith('.ts') ? `^src/${name.replace('.', '\\.')}$` : `^src/${name}/`)
 const rules = Object.entries(floors).map(([floor, allowed]) => ({

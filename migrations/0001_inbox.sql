@@ -3,13 +3,13 @@
 -- change of state never updates a big table or an index of one.
 
 create table /* schema */installation (
-  only boolean not null default true,
+  one_row boolean not null default true,
   installation_id uuid not null default gen_random_uuid(),
   environment text not null,
   secret bytea not null default sha256(gen_random_uuid()::text::bytea || gen_random_uuid()::text::bytea),
   created_at timestamptz not null default now(),
-  constraint installation_pkey primary key (only),
-  constraint installation_only_check check (only),
+  constraint installation_pkey primary key (one_row),
+  constraint installation_one_row_check check (one_row),
   constraint installation_environment_check check (environment in ('live', 'test'))
 );
 

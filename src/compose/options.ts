@@ -12,6 +12,7 @@ import type { Source } from '../providers/provider.ts'
 import type { Environment } from '../workflow/event.ts'
 import { createRegistry, type PlainHandler, type Registry } from '../workflow/registry.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { environmentVariable } from './environment.ts'
 
 /** What a user hands to `createHookledger`. */
 export interface HookledgerOptions {
@@ -96,14 +97,14 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     for (const name of workflow.sources) requireKnown(`source of workflow "${workflow.name}"`, name, sources.keys())
   }
   for (const handler of handlers) requireKnown('source of a handler', handler.source, sources.keys())
-  const schemaName = options.schema ?? process.env['HOOKLEDGER_SCHEMA'] ?? ''
-  schemaPrefix(schemaName === '' ? defaultSchema : schemaName)
+  const schemaName = options.schema ?? environmentVariable('HOOKLEDGER_SCHEMA') ?? defaultSchema
+  schemaPrefix(schemaName)
   if (options.acceptDurability !== undefined && options.acceptDurability.trim() === '') {
     throw invalid('acceptDurability must say why it is safe here')
   }
   return Object.freeze({
     database: options.database === '' ? undefined : options.database,
-    schemaName: schemaName === '' ? defaultSchema : schemaName,
+    schemaName,
     environment,
     sources,
     workflows,

@@ -4,6 +4,7 @@
  * after a flushed write of its own, because the first delivery may have been committed without one.
  */
 import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import type { Statement } from '../postgres/executor.ts'
 import type { SourceNamespace } from './source.ts'
 import { namespaceKey } from './source.ts'
@@ -27,32 +28,71 @@ export interface IncomingDelivery {
   readonly bodySha256: Uint8Array
 }
 
-/** One row the statement answers, for each input whose namespace is registered. */
+/** The one row that the statement answers: arrays as text, an element for each event of the batch. */
 export interface IntakeRow {
-  /** The input's position, from 1. */
-  readonly position: string
-  readonly source_id: number
-  /** Set when the identity is new; the first input with it is the one that was stored. */
-  readonly event_key: string | null
+  readonly source_ids: string
+  readonly event_keys: string
+}
+
+/** What the statement did with one event. */
+export interface IntakeEntry {
+  /** Null when its namespace is not registered: nothing was written for it. */
+  readonly sourceId: number | null
+  /** Set when the identity is new; the first event with it is the one that was stored. */
+  readonly eventKey: bigint | null
+}
+
+/** A statement that the driver may prepare under its name, once for each connection. */
+export interface NamedStatement extends Statement {
+  readonly name?: string
+}
+
+/** Reads the answer, in the order of the batch's events. */
+export function readIntakeRow(row: IntakeRow | undefined): IntakeEntry[] {
+  if (row === undefined) return []
+  const eventKeys = elementsOf(row.event_keys)
+  return elementsOf(row.source_ids).map((sourceId, index) => ({
+    sourceId: sourceId === 'NULL' ? null : Number(sourceId),
+    eventKey: readKey(eventKeys[index]),
+  }))
+}
+
+function elementsOf(array: string): string[] {
+  return array.slice(1, -1).split(',')
+}
+
+function readKey(text: string | undefined): bigint | null {
+  return text === undefined || text === 'NULL' ? null : BigInt(text)
+}
+
+/** How a batch is written. */
+export interface IntakeStatementOptions {
+  /** The quoted schema with a trailing dot. */
+  readonly schema: string
+  /** How long to wait for another transaction that is inserting one of the identities. */
+  readonly lockTimeoutMs: number
+  /** The bodies of the batch, joined in its order. */
+  readonly bodies: Buffer
+  /** Whether to name the statement, so that it is parsed and planned once for each connection. */
+  readonly prepared: boolean
 }
 
 /**
  * Builds the statement for a batch. Bodies and hashes travel as one binary value each with positions
  * beside them: an array of bytea would be sent as hexadecimal text, twice the size.
- *
- * Waits at most `lockTimeoutMs` for another transaction that is inserting the same identity.
  */
 export function intakeStatement(
-  schema: string,
   batch: readonly IncomingDelivery[],
-  lockTimeoutMs: number,
-): Statement {
+  { schema, lockTimeoutMs, bodies, prepared }: IntakeStatementOptions,
+): NamedStatement {
   const { namespaces, columns } = layOut(batch)
+  const { text, name } = intakeSql(schema)
   return {
-    text: intakeSql(schema),
+    text,
+    ...(prepared && { name }),
     values: [
-      joinBytes(batch.map(({ rawBody }) => rawBody)),
-      joinBytes(batch.map(({ bodySha256 }) => bodySha256)),
+      bodies,
+      Buffer.concat(batch.map(({ bodySha256 }) => bodySha256)),
       namespaces.map(({ provider }) => provider),
       namespaces.map(({ account }) => account),
       namespaces.map(({ environment }) => environment),
@@ -119,21 +159,23 @@ function layOut(batch: readonly IncomingDelivery[]): {
   return { namespaces, columns }
 }
 
-function joinBytes(parts: readonly Uint8Array[]): Buffer {
-  const [only] = parts
-  if (parts.length === 1 && Buffer.isBuffer(only)) return only
-  return Buffer.concat(parts)
+interface NamedSql {
+  readonly text: string
+  readonly name: string
 }
 
-const texts = new Map<string, string>()
+const known = new Map<string, NamedSql>()
 
-function intakeSql(schema: string): string {
-  let text = texts.get(schema)
-  if (text === undefined) {
-    text = buildIntakeSql(schema)
-    texts.set(schema, text)
+/** The name has the text's hash in it: behind a pooler, one name must never mean two texts. */
+function intakeSql(schema: string): NamedSql {
+  let sql = known.get(schema)
+  if (sql === undefined) {
+    const text = buildIntakeSql(schema)
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+    sql = { text, name: `hookledger_intake_${hash}` }
+    known.set(schema, sql)
   }
-  return text
+  return sql
 }
 
 /**
@@ -149,21 +191,21 @@ function buildIntakeSql(schema: string): string {
     set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
       then 'on' else current_setting('synchronous_commit') end, true) as level,
     set_config('lock_timeout', $14::text, true) as lock_timeout,
-    (select array_agg(s.source_id order by n.position)
-     from unnest($3::text[], $4::text[], $5::text[]) with ordinality n(provider, account, environment, position)
-     left join ${schema}sources s
-       on s.provider = n.provider and s.provider_account = n.account and s.environment = n.environment) as source_ids
+    (select array_agg((
+       select s.source_id from ${schema}sources s
+       where s.provider = n.provider and s.provider_account = n.account and s.environment = n.environment) order by n.position)
+     from unnest($3::text[], $4::text[], $5::text[]) with ordinality n(provider, account, environment, position)) as source_ids
 ), input as materialized (
   select i.position, settings.source_ids[i.namespace] as source_id, i.event_id collate "C" as event_id, i.event_type,
     i.occurred_at, i.api_version, i.body_start, i.body_bytes, substring($2::bytea from i.delivery * 32 + 1 for 32) as body_sha256
   from settings
   cross join unnest($6::integer[], $7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::integer[], $12::integer[], $13::integer[])
     with ordinality i(namespace, event_id, event_type, occurred_at, api_version, delivery, body_start, body_bytes, position)
-  where settings.source_ids[i.namespace] is not null
 ), stored as (
   insert into ${schema}inbox_events (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)
   select distinct on (source_id, event_id) source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes
   from input
+  where source_id is not null
   order by source_id, event_id, position
   on conflict (source_id, event_id) do nothing
   returning event_key, source_id, event_id
@@ -174,7 +216,8 @@ function buildIntakeSql(schema: string): string {
 ), bodies as (
   insert into ${schema}payloads (event_key, received_on, body)
   select distinct on (event_key) event_key, (now() at time zone 'UTC')::date, substring($1::bytea from body_start for body_bytes)
-  from outcome where event_key is not null
+  from outcome
+  where event_key is not null
   order by event_key, position
 ), ready as (
   insert into ${schema}inbox_ready (event_key, received_on)
@@ -184,10 +227,13 @@ function buildIntakeSql(schema: string): string {
   insert into ${schema}deliveries (source_id, event_id, body_sha256)
   select source_id, event_id, body_sha256
   from input
+  where source_id is not null
 ), known as (
   insert into ${schema}inbox_redeliveries (source_id, event_id)
   select source_id, event_id
-  from outcome where event_key is null
+  from outcome
+  where event_key is null and source_id is not null
 )
-select position, source_id, event_key from outcome`
+select array_agg(source_id order by position)::text as source_ids, array_agg(event_key order by position)::text as event_keys
+from outcome`
 }

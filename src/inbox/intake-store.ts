@@ -5,9 +5,10 @@
  */
 import { reach } from '../core/failpoints.ts'
 import type { Database } from '../postgres/executor.ts'
-import { classify } from '../postgres/sqlstate.ts'
-import type { IncomingDelivery, IncomingEvent, IntakeRow } from './intake-statement.ts'
-import { intakeStatement } from './intake-statement.ts'
+import type { BodyBuffers } from './intake-buffer.ts'
+import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
+import type { IncomingDelivery, IncomingEvent, IntakeEntry, IntakeRow } from './intake-statement.ts'
+import { intakeStatement, readIntakeRow } from './intake-statement.ts'
 import type { NamespaceRegistry } from './source.ts'
 
 /** What became of one event of a stored delivery. */
@@ -35,6 +36,9 @@ export interface StoredBatch {
 export interface StoreContext {
   readonly database: Database
   readonly namespaces: NamespaceRegistry
+  readonly buffers: BodyBuffers
+  /** Becomes false for good when the connections turn out not to keep prepared statements. */
+  prepared: boolean
 }
 
 interface Slot {
@@ -61,8 +65,7 @@ export async function storeBatch(
 ): Promise<StoredBatch> {
   const slots = slotsOf(batch)
   await context.namespaces.ensure(slots.map(({ event }) => event.namespace))
-  const rows = await runIntake(context.database, batch, lockTimeoutMs)
-  fill(context.namespaces, slots, rows)
+  fill(context.namespaces, slots, await runIntake(context, batch, lockTimeoutMs))
   const duplicates = slots.filter(({ duplicate }) => duplicate)
   const repeated = new Set(duplicates.map(({ delivery }) => delivery))
   return {
@@ -82,20 +85,24 @@ export async function storeBatch(
 }
 
 async function runIntake(
-  database: Database,
+  { database, buffers, prepared }: StoreContext,
   batch: readonly IncomingDelivery[],
   lockTimeoutMs: number,
-): Promise<IntakeRow[]> {
+): Promise<IntakeEntry[]> {
+  const { schema } = database
   await reach('R4')
-  const answer = database.query<IntakeRow>(intakeStatement(database.schema, batch, lockTimeoutMs))
+  const bodies = buffers.join(batch.map(({ rawBody }) => rawBody))
+  const statement = intakeStatement(batch, { schema, lockTimeoutMs, bodies, prepared })
+  const answer = database.query<IntakeRow>(statement)
   answer.catch(() => {}) // a step below may throw while the statement is on its way
   // One statement inserts identities and deliveries and commits: these steps lie while it is in flight.
   await reach('R5')
   await reach('R6')
   await reach('R7')
-  const rows = await answer
+  const [row] = await answer
+  buffers.giveBack(bodies)
   await reach('R8')
-  return rows
+  return readIntakeRow(row)
 }
 
 function slotsOf(batch: readonly IncomingDelivery[]): Slot[] {
@@ -111,25 +118,23 @@ function slotsOf(batch: readonly IncomingDelivery[]): Slot[] {
   )
 }
 
-/** @throws NamespaceLost when an input has no row, since its namespace has none. */
-function fill(namespaces: NamespaceRegistry, slots: Slot[], rows: readonly IntakeRow[]): void {
-  const answered = new Map<number, IntakeRow>()
-  for (const row of rows) answered.set(Number(row.position) - 1, row)
-  const taken = new Set<string>()
+/** @throws NamespaceLost when nothing was written for an event, since its namespace has no row. */
+function fill(namespaces: NamespaceRegistry, slots: Slot[], entries: readonly IntakeEntry[]): void {
+  const taken = new Set<bigint>()
   let lost = false
-  slots.forEach((slot, position) => {
-    const row = answered.get(position)
-    if (row === undefined) {
+  slots.forEach((slot, index) => {
+    const { sourceId, eventKey } = entries[index] ?? { sourceId: null, eventKey: null }
+    if (sourceId === null) {
       namespaces.forget(slot.event.namespace)
       lost = true
       return
     }
-    slot.sourceId = row.source_id
-    if (row.event_key === null) return
-    slot.eventKey = BigInt(row.event_key)
+    slot.sourceId = sourceId
+    if (eventKey === null) return
+    slot.eventKey = eventKey
     // a batch can contain its own duplicates: the first in it is the one that was stored
-    slot.duplicate = taken.has(row.event_key)
-    taken.add(row.event_key)
+    slot.duplicate = taken.has(eventKey)
+    taken.add(eventKey)
   })
   if (lost) throw new NamespaceLost('a source is missing from the database')
 }
@@ -176,22 +181,26 @@ left join ${schema}ledger_decisions d on d.event_key = e.event_key and d.final`,
 }
 
 /**
- * What a failed try of a batch means. split: one delivery cannot be written, or waits for another
- * transaction; find it by halves. again: the same batch on a new connection. stop: nothing can be
- * stored until somebody changes the database or its permissions.
+ * What a failed try of a batch means. poison, contended: one delivery cannot be written, or waits for
+ * another transaction; it is found by halves. again: the same batch on a new connection. stop: nothing
+ * can be stored until somebody changes the database or its permissions.
  */
 export type StoreFailure = 'poison' | 'contended' | 'again' | 'stop'
 
+/** A pooler gave another server connection: the statement is not prepared there, or already is. */
+const preparedElsewhere = new Set(['26000', '42P05'])
+
 /** Classifies what `storeBatch` threw. */
-export function storeFailure(error: unknown): StoreFailure {
+export function storeFailure(context: StoreContext, error: unknown): StoreFailure {
   if (error instanceof NamespaceLost) return 'again'
-  if (isLockTimeout(error)) return 'contended'
+  const state = sqlstateOf(error)
+  if (state === '55P03') return 'contended'
+  if (state !== undefined && preparedElsewhere.has(state)) {
+    context.prepared = false
+    return 'again'
+  }
   const failure = classify(error)
   if (failure === 'poison') return 'poison'
   // an outcome that is not known, too: the same batch again finds its rows and writes them once
   return failure === 'fatal' ? 'stop' : 'again'
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === '55P03'
 }

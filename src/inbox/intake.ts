@@ -7,6 +7,7 @@
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
 import type { Database } from '../postgres/executor.ts'
+import { BodyBuffers } from './intake-buffer.ts'
 import type { IncomingDelivery } from './intake-statement.ts'
 import type { StoreContext, StoredBatch, StoredEvent } from './intake-store.ts'
 import { storeBatch, storeFailure } from './intake-store.ts'
@@ -27,7 +28,7 @@ export interface IntakeOptions {
   readonly signals: Signals
   /** Milliseconds from submission until a delivery is answered, stored or not. */
   readonly answerWithinMs: number
-  /** Statements in flight at once. */
+  /** Statements in flight at most; a further one starts only while the others are slow. Default 4. */
   readonly lanes?: number
   /** Bytes of bodies that may wait; past it deliveries are refused as overloaded. Default 64 MiB. */
   readonly queueBytes?: number
@@ -40,6 +41,9 @@ interface Pending {
   readonly deadline: number
   readonly settle: (result: IntakeResult) => void
 }
+
+/** A flush that takes longer lets another one start beside it. */
+const slowFlushMs = 20
 
 /** The first pause before a failed batch is tried again; it doubles up to `longestPauseMs`. */
 const firstPauseMs = 20
@@ -62,6 +66,7 @@ export class Intake {
   #head = 0
   #waitingBytes = 0
   #active = 0
+  #lastFlushAt = 0
   #parting = false
   #scheduled = false
   #stopped = false
@@ -72,11 +77,13 @@ export class Intake {
     this.#context = {
       database: options.database,
       namespaces: new NamespaceRegistry(options.database),
+      buffers: new BodyBuffers(),
+      prepared: true,
     }
     this.#limits = options.limits
     this.#signals = options.signals
     this.#answerWithinMs = options.answerWithinMs
-    this.#lanes = options.lanes ?? 2
+    this.#lanes = options.lanes ?? 4
     this.#queueBytes = options.queueBytes ?? 64 * 1024 * 1024
     this.#batchBytes = options.batchBytes ?? 8 * 1024 * 1024
   }
@@ -111,21 +118,29 @@ export class Intake {
     })
   }
 
-  /** Starts a lane once the requests that the event loop is reading in this turn are all here. */
+  /**
+   * Starts a lane once the requests that the event loop is reading in this turn are all here. One lane
+   * is cheapest while the database is quick; another starts when none got an answer for a while, so
+   * that slow flushes overlap and a connection that fell silent holds up only its own batch.
+   */
   #schedule(): void {
-    if (this.#scheduled || this.#active >= this.#lanes) return
+    if (this.#scheduled || !this.#mayStart()) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (this.#active >= this.#lanes || this.#waiting() === 0) return
-      void this.#runLane()
-      this.#schedule()
+      if (this.#waiting() > 0 && this.#mayStart()) void this.#runLane()
     })
+  }
+
+  #mayStart(): boolean {
+    if (this.#active === 0) return true
+    return this.#active < this.#lanes && performance.now() - this.#lastFlushAt > slowFlushMs
   }
 
   async #runLane(): Promise<void> {
     this.#active++
     for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+      this.#lastFlushAt = performance.now()
       await this.#flush(batch)
     }
     this.#active--
@@ -169,7 +184,7 @@ export class Intake {
         if (stored !== undefined) this.#answer(batch, stored)
         return
       } catch (error) {
-        const failure = storeFailure(error)
+        const failure = storeFailure(this.#context, error)
         if (failure === 'stop') return this.#refuse(batch, 'unavailable')
         if (failure === 'poison' && batch.length === 1) return this.#refuse(batch, 'unstorable')
         if (failure === 'poison' || failure === 'contended') return this.#part(batch)

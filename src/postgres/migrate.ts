@@ -91,7 +91,7 @@ async function runScript(tx: Executor, sql: string): Promise<void> {
 
 async function fixEnvironment(db: Database, environment: Environment): Promise<void> {
   await db.query({
-    text: `insert into ${db.schema}installation (environment) values ($1) on conflict (only) do nothing`,
+    text: `insert into ${db.schema}installation (environment) values ($1) on conflict (one_row) do nothing`,
     values: [environment],
   })
   const { environment: fixed } = await installation(db)

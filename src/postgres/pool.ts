@@ -135,6 +135,14 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
   }
 }
 
+/**
+ * Binary results: bigint as text, anything else as bytes of its own. The driver's slices point into
+ * its receive buffer, which the next packet may overwrite: they are copied.
+ */
+const binaryTypes = {
+  getTypeParser: (oid: number) => (value: Buffer) => (oid === 20 ? value.readBigInt64BE().toString() : Buffer.from(value)),
+} as unknown as pg.CustomTypesConfig
+
 /** An executor over one connection, such as the app's own transaction. */
 export function executorOf(client: Pick<pg.ClientBase, 'query'>): Executor {
   return {
@@ -148,7 +156,7 @@ async function run<R extends object>(client: Pick<pg.ClientBase, 'query'>, state
   const result = await client.query<R & pg.QueryResultRow>({
     text: statement.text,
     values,
-    ...(statement.binary === true ? { binary: true } : {}),
+    ...(statement.binary === true ? { binary: true, types: binaryTypes } : {}),
     ...(statement.extended === true ? { queryMode: 'extended' } : {}),
   } as pg.QueryConfig)
   return { rows: result.rows, rowCount: result.rowCount ?? 0 }

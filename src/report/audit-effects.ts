@@ -1,16 +1,6 @@
 /** P2: at most one effect; P3: what belongs together was committed together. */
+import { promisedIndexes } from '../postgres/doctor.ts'
 import type { AuditCheck } from './audit-check.ts'
-
-/** Unique indexes that a promise rests on; the database's default operator class, collation "C". */
-const promisedIndexes = [
-  'inbox_events_identity_key',
-  'ledger_decisions_final_key',
-  'fulfillment_effects_pkey',
-  'ledger_payments_pkey',
-  'order_names_pkey',
-  'orders_pkey',
-  'entitlements_pkey',
-]
 
 function twice(name: string, holds: string, table: string, key: readonly string[], where = ''): AuditCheck {
   return {
@@ -44,7 +34,7 @@ export const onceChecks: readonly AuditCheck[] = [
       left join pg_index i on i.indexrelid = c.oid
       where i.indexrelid is null or not (i.indisunique and i.indisvalid and i.indisready and i.indimmediate)
         or exists (select 1 from unnest(i.indcollation) as o(oid) where o.oid <> 0 and o.oid <> 'pg_catalog."C"'::regcollation)`,
-    values: (_, schemaName) => [promisedIndexes, schemaName],
+    values: (_, schemaName) => [promisedIndexes.map(([, , index]) => index), schemaName],
   },
 ]
 

@@ -21,12 +21,13 @@ export const explainedChecks: readonly AuditCheck[] = [
     holds: "the transitions recorded for an order lead, without a gap, to the state that it is in",
     // Decisions of one order have no total order by id (ids are given out before locks are taken), so
     // the moves are read as edges of a walk: every state is entered as often as it is left, but for
-    // the walk's two ends, and it ends where the order is. Opening an order only enters a state.
+    // the walk's two ends, and it ends where the order is. Opening an order names a state, moves nothing.
     sql: (s) => `with moves as (
         select order_id, from_state, to_state from ${s}ledger_decisions where order_id is not null and to_state is not null
       ), balances as (
         select m.order_id, v.state, sum(v.step) as balance
-        from moves m cross join lateral (values (m.from_state, -1), (m.to_state, 1)) as v(state, step)
+        from moves m cross join lateral (
+          values (m.from_state, -1), (m.to_state, case when m.from_state is null then 0 else 1 end)) as v(state, step)
         where v.state is not null
         group by m.order_id, v.state
       ), walks as (
@@ -36,7 +37,7 @@ export const explainedChecks: readonly AuditCheck[] = [
       )
       select o.order_id as key, 'is ' || o.state || ', which its decisions do not lead to' as detail
       from walks w join ${s}orders o on o.order_id = w.order_id
-      where not w.passes or not (w.loose = 0 or (w.loose <= 2 and w.arrives = 1))
+      where not w.passes or not (w.loose = 0 or (w.loose = 2 and w.arrives = 1))
       union all
       select o.order_id, 'is ' || o.state || ', and nothing says why'
       from ${s}orders o

@@ -52,6 +52,7 @@ function parsed(text: string): Record<string, unknown> | null {
 }
 
 function momentOf(value: unknown): Date | null {
-  const ms = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : NaN
+  const ms =
+    typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms) : null
 }

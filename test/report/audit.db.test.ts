@@ -1,27 +1,30 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { audit, auditChecks, defaultAuditLimits } from '../../src/report/audit.ts'
 import type { AuditReport } from '../../src/report/audit.ts'
-import { LedgerFixture } from './ledger-fixture.ts'
+import { LedgerDatabase, type LedgerFixture } from './ledger-fixture.ts'
 
+let database: LedgerDatabase
 let fixture: LedgerFixture
+let end: () => Promise<void>
 let history: { paid: string; grant: string; refund: string }
 
+beforeAll(async () => {
+  database = await LedgerDatabase.create()
+})
+
+afterAll(() => database.drop())
+
 beforeEach(async () => {
-  fixture = await LedgerFixture.create()
+  ;({ fixture, end } = await database.trying())
   history = await fixture.cleanHistory()
 })
 
-afterEach(() => fixture.drop())
+afterEach(() => end())
 
 /** Opens the gates that the schema keeps shut, as only its owner can. */
 async function unguarded(...statements: string[]): Promise<void> {
-  const client = await fixture.pool.connect()
-  try {
-    await client.query(`set session_replication_role = replica`)
-    for (const statement of statements) await client.query(statement)
-  } finally {
-    await client.query('reset session_replication_role')
-    client.release()
+  for (const statement of ['set local session_replication_role = replica', ...statements, 'reset session_replication_role']) {
+    await fixture.sql(statement)
   }
 }
 
@@ -184,25 +187,14 @@ describe('audit', () => {
   })
 
   it('says of a role that may not read bodies that they were not checked', async () => {
-    const role = `audit_${process.pid}`
-    await fixture.sql(`create role ${role} login`)
-    try {
-      await fixture.sql(`grant usage on schema hookledger to ${role}`)
-      await fixture.sql(`grant select on all tables in schema hookledger to ${role}`)
-      await fixture.sql(`revoke select on hookledger.payloads, hookledger.payloads_held from ${role}`)
-      const report = await audit({
-        ...fixture.db,
-        schema: fixture.db.schema,
-        schemaName: fixture.db.schemaName,
-        query: (statement) => fixture.db.query(statement),
-        transaction: (work, options) => fixture.db.transaction(work, { setup: `set local role ${role}; ${options?.setup ?? ''}` }),
-      })
-      const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
-      expect(skipped).toEqual(['unfinished_without_body', 'body_altered'])
-    } finally {
-      await fixture.sql(`drop owned by ${role}`)
-      await fixture.sql(`drop role ${role}`)
-    }
+    await fixture.sql('create role hookledger_audit_test')
+    await fixture.sql('grant usage on schema hookledger to hookledger_audit_test')
+    await fixture.sql('grant select on all tables in schema hookledger to hookledger_audit_test')
+    await fixture.sql('revoke select on hookledger.payloads, hookledger.payloads_held from hookledger_audit_test')
+    await fixture.sql('set local role hookledger_audit_test')
+    const report = await audit(fixture.db)
+    const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
+    expect(skipped).toEqual(['unfinished_without_body', 'body_altered'])
   })
 
   it('takes its limits from the configuration', async () => {

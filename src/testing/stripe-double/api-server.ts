@@ -73,7 +73,7 @@ export class ApiServer {
     this.#calls = options.log.entries('api_call').length
   }
 
-  /** Answers one request; never rejects. */
+  /** Answers one request; rejects only when the log cannot be written. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const method = request.method ?? 'GET'

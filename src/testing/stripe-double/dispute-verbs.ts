@@ -62,6 +62,6 @@ export function closeDispute(tx: Transaction, id: string, outcome: DisputeOutcom
 }
 
 /** Whether a dispute waits for its end. */
-export function isOpenDispute(dispute: Stripe.Dispute): boolean {
+function isOpenDispute(dispute: Stripe.Dispute): boolean {
   return /^(warning_)?(needs_response|under_review)$/.test(dispute.status)
 }

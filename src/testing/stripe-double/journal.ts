@@ -1,6 +1,7 @@
 /**
  * An append-only file of JSON lines. One line is written by one call, so a killed process leaves whole
  * lines and at most one torn last line, which the next start cuts off: a line counts entirely or not at all.
+ * Lines are not flushed one by one: they outlive the process, not a loss of power.
  */
 import {
   closeSync,

@@ -22,26 +22,34 @@ export const pageParameters = ['limit', 'starting_after', 'ending_before', 'crea
 /** How long, in milliseconds, a record takes to show in lists; the same for all, or for each its own. */
 export type ListLag = number | ((object: StoredObject) => number)
 
-/** The records, oldest first, that lists show at `nowMs`. */
-export function visibleRecords<T extends StoredObject>(
-  records: readonly StoredRecord<T>[],
-  lag: ListLag,
-  nowMs: number,
-): StoredRecord<T>[] {
-  const lagOf = typeof lag === 'number' ? () => lag : lag
-  return records.filter((record) => record.createdMs + lagOf(record.object) <= nowMs)
+/** Everything of a kind in one account, as a list walks over it. */
+export interface ListSource<T> {
+  url: string
+  kind: string
+  /** Oldest first. */
+  records: readonly StoredRecord<T>[]
+  /** Where a record stands among these; undefined when it is none of them. */
+  positionOf(id: string): number | undefined
+  /** Whether lists show the record at this moment. */
+  shows(record: StoredRecord<T>): boolean
+  /** The filter of the kind. */
+  matches(object: T): boolean
+}
+
+/** Whether lists show a record at `nowMs` (milliseconds of the double's clock). */
+export function isListed(record: StoredRecord, lag: ListLag, nowMs: number): boolean {
+  return record.createdMs + (typeof lag === 'number' ? lag : lag(record.object)) <= nowMs
 }
 
 /**
- * One page. `records` are all that lists show, oldest first; `matches` is the filter of the kind.
+ * One page. It costs as much as it reads, not as much as there is: reconciliation pages through
+ * hundreds of thousands.
  *
  * @throws StripeApiError 400 for a limit out of range or a cursor that the list does not contain.
  */
 export function page<T extends StoredObject & { created?: number }>(
-  list: { url: string; kind: string },
-  records: readonly StoredRecord<T>[],
+  source: ListSource<T>,
   parameters: Parameters,
-  matches: (object: T) => boolean,
 ): Page<T> {
   const limit = integer(parameters, 'limit') ?? 10
   if (limit < 1 || limit > 100) {
@@ -51,22 +59,25 @@ export function page<T extends StoredObject & { created?: number }>(
     })
   }
   const created = createdFilter(parameters)
-  const newestFirst = [...records].reverse().map((record) => record.object)
-  const [from, to] = window(list.kind, newestFirst, parameters)
-  const found = newestFirst
-    .slice(from, to)
-    .filter((object) => matches(object) && created(object.created ?? 0))
-  // Paging backward, the page is the one right before the cursor: the last ones of what is left.
-  const backward = text(parameters, 'ending_before') !== undefined
-  const data = backward ? found.slice(-limit) : found.slice(0, limit)
-  return { object: 'list', data, has_more: found.length > data.length, url: list.url }
+  const { start, step } = startOf(source, parameters)
+  const found: T[] = []
+  for (let at = start; at >= 0 && at < source.records.length && found.length <= limit; at += step) {
+    const record = source.records[at]!
+    if (!source.shows(record)) continue
+    if (source.matches(record.object) && created(record.object.created ?? 0))
+      found.push(record.object)
+  }
+  const data = found.slice(0, limit)
+  // Walking toward newer ones, the page is the one right before the cursor, still newest first.
+  if (step === 1) data.reverse()
+  return { object: 'list', data, has_more: found.length > limit, url: source.url }
 }
 
-function window(
-  kind: string,
-  objects: readonly { id: string }[],
+/** Where the page begins and whether it walks toward older (-1) or newer (1) records. */
+function startOf<T extends StoredObject>(
+  source: ListSource<T>,
   parameters: Parameters,
-): [number, number] {
+): { start: number; step: 1 | -1 } {
   const after = text(parameters, 'starting_after')
   const before = text(parameters, 'ending_before')
   if (after !== undefined && before !== undefined) {
@@ -74,20 +85,14 @@ function window(
       'You cannot parameterize starting_after and ending_before at the same time.',
     )
   }
-  if (after !== undefined)
-    return [cursor(kind, objects, after, 'starting_after') + 1, objects.length]
-  if (before !== undefined) return [0, cursor(kind, objects, before, 'ending_before')]
-  return [0, objects.length]
+  if (after !== undefined) return { start: cursor(source, after, 'starting_after') - 1, step: -1 }
+  if (before !== undefined) return { start: cursor(source, before, 'ending_before') + 1, step: 1 }
+  return { start: source.records.length - 1, step: -1 }
 }
 
-function cursor(
-  kind: string,
-  objects: readonly { id: string }[],
-  id: string,
-  param: string,
-): number {
-  const at = objects.findIndex((object) => object.id === id)
-  if (at === -1) throw missing(kind, id, param)
+function cursor<T extends StoredObject>(source: ListSource<T>, id: string, param: string): number {
+  const at = source.positionOf(id)
+  if (at === undefined || !source.shows(source.records[at]!)) throw missing(source.kind, id, param)
   return at
 }
 

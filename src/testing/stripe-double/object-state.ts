@@ -143,6 +143,21 @@ export class ObjectState {
     return (this.#accounts.get(account)?.byKind.get(kind) ?? []) as StoredRecord<ObjectKinds[K]>[]
   }
 
+  /** Where an object stands among those of its kind, oldest first. */
+  position(account: string, kind: ObjectKind, id: string): number | undefined {
+    const sequence = this.#accounts.get(account)?.records.get(id)?.sequence
+    if (sequence === undefined) return undefined
+    const records = this.records(account, kind)
+    let low = 0
+    let high = records.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (records[middle]!.sequence < sequence) low = middle + 1
+      else high = middle
+    }
+    return records[low]?.object.id === id ? low : undefined
+  }
+
   /** The answer stored under an idempotency key, unless it is old enough to be forgotten. */
   answer(account: string, key: string): StoredAnswer | undefined {
     const answers = this.#accounts.get(account)?.answers

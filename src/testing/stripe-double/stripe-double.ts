@@ -51,7 +51,7 @@ export interface StripeDouble extends StripeVerbs {
   setListLag(lag: ListLag): void
   /** Calls the listener for every event made from now on, except held ones. Returns what ends it. */
   onEvent(listener: (event: Stripe.Event) => void): () => void
-  /** Runs verbs and gives their events to the caller instead of the listeners, oldest first. */
+  /** Runs verbs (not asynchronously) and gives their events to the caller instead of the listeners. */
   hold<T>(run: () => T): { result: T; events: Stripe.Event[] }
   /** Events of all accounts that nobody has acknowledged and that are not lost, oldest first. */
   unacknowledged(): Stripe.Event[]

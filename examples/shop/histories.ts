@@ -1,0 +1,62 @@
+/** Histories that Stripe can produce for one order: what the start check and the drills play in every order. */
+import {
+  chargeDisputeClosed,
+  chargeDisputeCreated,
+  checkoutSessionCompleted,
+  checkoutSessionExpired,
+  paymentIntentSucceeded,
+  refundCreated,
+  refundFailed,
+} from 'hookledger/testing'
+
+const order = 'h-1'
+const first = { order, attempt: 1 }
+const second = { order, attempt: 2 }
+
+export const histories = [
+  { name: 'bought', events: [paymentIntentSucceeded(first), checkoutSessionCompleted(first)] },
+  {
+    name: 'refunded in parts',
+    events: [
+      paymentIntentSucceeded(first),
+      checkoutSessionCompleted(first),
+      refundCreated({ ...first, id: 're_part_1', amount: 1900 }),
+      refundCreated({ ...first, id: 're_part_2', amount: 3000 }),
+    ],
+  },
+  {
+    name: 'a refund that failed',
+    events: [
+      checkoutSessionCompleted(first),
+      refundCreated({ ...first, id: 're_failed' }),
+      refundFailed({ ...first, id: 're_failed' }),
+    ],
+  },
+  {
+    name: 'disputed and won',
+    events: [
+      paymentIntentSucceeded(first),
+      checkoutSessionCompleted(first),
+      chargeDisputeCreated({ ...first, id: 'du_won' }),
+      chargeDisputeClosed({ ...first, id: 'du_won', status: 'won' }),
+    ],
+  },
+  {
+    name: 'disputed and lost',
+    events: [
+      checkoutSessionCompleted(first),
+      chargeDisputeCreated({ ...first, id: 'du_lost' }),
+      chargeDisputeClosed({ ...first, id: 'du_lost', status: 'lost' }),
+    ],
+  },
+  {
+    name: 'expired, then paid twice',
+    events: [
+      checkoutSessionExpired({ order, attempt: 3 }),
+      checkoutSessionCompleted(first),
+      paymentIntentSucceeded(first),
+      checkoutSessionCompleted(second),
+      paymentIntentSucceeded(second),
+    ],
+  },
+]

@@ -1,0 +1,193 @@
+/**
+ * Wires the parts of one configuration: made lazily, since creating Hookledger connects to nothing.
+ */
+import { HookledgerError } from '../core/errors.ts'
+import { createSignals, type Signals } from '../core/signals.ts'
+import { runBatch } from '../inbox/run-batch.ts'
+import { Receiver } from '../inbox/receiver.ts'
+import { createScan } from '../inbox/scan.ts'
+import { promoteDelayed, rearmRedelivered, type SweepContext } from '../inbox/sweep.ts'
+import type { WorkContext } from '../inbox/work-batch.ts'
+import { createLedger } from '../ledger/ledger.ts'
+import { areNewest, registerWorkflows } from '../ledger/register.ts'
+import { requireHealthy } from '../postgres/doctor.ts'
+import type { Database } from '../postgres/executor.ts'
+import { installation, type Installation } from '../postgres/migrate.ts'
+import { createDatabase, createPool } from '../postgres/pool.ts'
+import { readBody } from '../providers/body.ts'
+import { freezeJson } from '../workflow/any-event.ts'
+import { checkWorkflow } from '../workflow/check-workflow.ts'
+import type { EventContent } from '../workflow/event.ts'
+import { environmentVariable } from './environment.ts'
+import type { HookledgerOptions, ResolvedConfig } from './options.ts'
+import { resolveOptions } from './options.ts'
+import { emitOutcomes } from './outcome-signals.ts'
+import { inboxSources, sourceLookup } from './sources.ts'
+import { runUpkeep } from './upkeep.ts'
+import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
+
+/** What `runOnce` came to. */
+export interface RunOnceResult {
+  /** Events that were decided. */
+  readonly events: number
+  /** True when nothing was left to do, false when the budget ended first. */
+  readonly idle: boolean
+}
+
+/** The wired parts behind a {@link Hookledger}: for its own server, command line and testing kit. */
+export class HookledgerParts {
+  readonly signals: Signals = createSignals()
+  readonly #options: HookledgerOptions
+  #config: ResolvedConfig | undefined
+  #database: Database | undefined
+  #ownPool: { end(): Promise<void> } | undefined
+  #databaseUrl: string | undefined
+  #receiver: Receiver | undefined
+  #installation: Promise<Installation> | undefined
+  #newest = true
+
+  constructor(options: HookledgerOptions) {
+    this.#options = options
+  }
+
+  /** The resolved configuration. @throws HookledgerError for bad options, in one line. */
+  get config(): ResolvedConfig {
+    this.#config ??= resolveOptions(this.#options)
+    return this.#config
+  }
+
+  /** Uses this URL where the configuration names no database. Before first use only. */
+  useDatabase(url: string): void {
+    this.#databaseUrl = url
+  }
+
+  /** @throws HookledgerError HKL_CONFIG_INVALID when no database is configured. */
+  database(): Database {
+    this.#database ??= this.#connect()
+    return this.#database
+  }
+
+  #connect(): Database {
+    const { database, schemaName, limits } = this.config
+    if (database !== undefined && typeof database !== 'string') return createDatabase(database, schemaName)
+    const url = database ?? this.#databaseUrl ?? environmentVariable('DATABASE_URL')
+    if (url === undefined) {
+      throw new HookledgerError('HKL_CONFIG_INVALID', 'no database: set DATABASE_URL, or give `database` in the configuration, or run "hookledger dev"')
+    }
+    const pool = createPool({ connectionString: url, statementTimeoutMs: limits.statementTimeoutMs })
+    this.#ownPool = pool
+    return createDatabase(pool, schemaName)
+  }
+
+  receiver(): Receiver {
+    this.#receiver ??= new Receiver({
+      database: this.database(),
+      sources: inboxSources(this.config.sources),
+      limits: this.config.limits,
+      signals: this.signals,
+    })
+    return this.#receiver
+  }
+
+  installation(): Promise<Installation> {
+    this.#installation ??= installation(this.database()).catch((error: unknown) => {
+      this.#installation = undefined
+      throw error
+    })
+    return this.#installation
+  }
+
+  /** Start checks and registration. @throws HookledgerError where a promise would not hold. */
+  async register(): Promise<{ readonly warnings: readonly string[] }> {
+    const { config } = this
+    const warnings = [...(await requireHealthy(this.database(), { acceptDurability: config.acceptDurability }))]
+    const { environment } = await this.installation()
+    if (environment !== config.environment) {
+      throw new HookledgerError(
+        'HKL_CONFIG_ENVIRONMENT',
+        `schema ${config.schemaName} holds the ${environment} environment, the configuration's sources are ${config.environment}: use another schema (HOOKLEDGER_SCHEMA)`,
+      )
+    }
+    const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
+    for (const workflow of config.workflows) warnings.push(...checkWorkflow(workflow, sends).map((each) => each.message))
+    const registered = await registerWorkflows(this.database(), config.workflows, config.entitlementRules)
+    await this.#refreshNewest()
+    warnings.push(...registered.warnings)
+    for (const message of warnings) this.signals.emit('config.warned', { message })
+    return { warnings }
+  }
+
+  async #refreshNewest(): Promise<void> {
+    this.#newest = await areNewest(this.database(), this.config.workflows)
+  }
+
+  /** Contexts for working on batches and for sweeping. */
+  async contexts(): Promise<{ readonly work: WorkContext; readonly sweep: SweepContext }> {
+    const { config, signals } = this
+    const db = this.database()
+    const ledger = createLedger(db, await this.installation(), config.findings)
+    const sources = sourceLookup(config.sources)
+    const worker = `worker:${process.pid}`
+    const { limits, registry, environment } = config
+    const reading = { sources, parse: (bytes: Uint8Array) => contentOf(bytes, limits) }
+    const work = { db, ledger, reading, registry, environment, mayIgnore: () => this.#newest, limits, signals, worker }
+    return { work, sweep: { db, ledger, sources, limits, worker } }
+  }
+
+  async worker(options: WorkerOptions = {}): Promise<Worker> {
+    const { work, sweep } = await this.contexts()
+    const worker = createWorker(
+      { work, sweep, upkeep: async () => void (await runUpkeep(work.db, work.limits)), refreshNewest: () => this.#refreshNewest() },
+      options,
+    )
+    this.signals.on('inbox.events.stored', () => worker.wake())
+    return worker
+  }
+
+  /** Works off what is ready, for hosts without a long-lived worker. */
+  async runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult> {
+    const until = performance.now() + options.budgetMs
+    const { work } = await this.contexts()
+    const scan = createScan(work)
+    let events = 0
+    await promoteDelayed(work.db)
+    await rearmRedelivered(work.db)
+    for (;;) {
+      const { more, report } = await scan.next()
+      emitOutcomes(this.signals, report.settled)
+      events += report.settled.length
+      if (!more) return { events, idle: true }
+      if (performance.now() >= until) return { events, idle: false }
+    }
+  }
+
+  /** Works off exactly these events, if they are ready. */
+  async workOff(keys: readonly bigint[]): Promise<void> {
+    const { work } = await this.contexts()
+    const report = await runBatch(work, { kind: 'these', keys })
+    emitOutcomes(this.signals, report.settled)
+  }
+
+  async close(): Promise<void> {
+    await this.#receiver?.stop()
+    this.#receiver = undefined
+    await this.#ownPool?.end()
+    this.#ownPool = undefined
+    this.#database = undefined
+    this.#installation = undefined
+  }
+}
+
+const unreadable = {
+  not_utf8: 'unreadable: the body is not UTF-8',
+  not_json: 'unreadable: the body is not JSON',
+  not_object: 'unreadable: the body is not a JSON object',
+  too_deep: 'unreadable: the body is nested too deep',
+  too_many_keys: 'unreadable: the body has too many keys',
+} as const
+
+function contentOf(bytes: Uint8Array, limits: { readonly jsonDepth: number; readonly jsonKeys: number }): EventContent {
+  const read = readBody(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys })
+  if (!read.ok) return { readable: false, reason: unreadable[read.reason] }
+  return { readable: true, value: freezeJson(read.value) as Readonly<Record<string, unknown>> }
+}

@@ -1,0 +1,125 @@
+/**
+ * The composition root: options in, the object that users hold out. Nothing else wires parts.
+ */
+import { HookledgerParts, type RunOnceResult } from './compose/parts.ts'
+import type { HookledgerOptions } from './compose/options.ts'
+import { HookledgerError } from './core/errors.ts'
+import { nearest } from './core/nearest.ts'
+import { wakeParts } from './inbox/outcome-parts.ts'
+import { createRequestReceiver, type ReceiveOptions } from './inbox/receive-request.ts'
+import type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
+import { currentEntitlements, type CurrentEntitlement } from './ledger/current-entitlements.ts'
+import { openOrder, type OpenOrder, type OpenOrderResult } from './ledger/open-order.ts'
+import type { Executor, Statement } from './postgres/executor.ts'
+import type { StripeEvents } from './providers/stripe-event-types.ts'
+import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
+
+/** The bodies of sources by the name under which they are configured. */
+export interface KnownSources {
+  readonly stripe: StripeEvents
+  readonly [other: string]: object
+}
+
+/**
+ * Defines a workflow whose events are typed by their provider where the source is named after it.
+ *
+ * @throws HookledgerError HKL_WORKFLOW_INVALID naming what is wrong and the nearest known name
+ */
+export const defineWorkflow: DefineWorkflow<{ readonly stripe: StripeEvents }> = defineUntypedWorkflow as never
+
+/** A connection inside the app's own transaction: a `pg` client, or anything with its `query`. */
+export interface TransactionLike {
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[]; rowCount?: number | null }>
+}
+
+/** An order to be opened by the app. */
+export interface OpenOrderRequest extends OpenOrder {
+  /** The workflow's name. */
+  readonly workflow: string
+}
+
+/** What users hold. Creating it connects to nothing. */
+export interface Hookledger {
+  /** Receives a Fetch-style request. Never rejects: answers 200 only for what is durably stored. */
+  receive(request: Request, options: ReceiveOptions): Promise<Response>
+  /** Receives what a route has read already. Never rejects. */
+  ingest(request: IngestRequest): Promise<IngestOutcome>
+  /** Opens an order in the app's own transaction. Never throws on an order that exists. */
+  openOrder(tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult>
+  /** What a subject may use now. */
+  entitlements(subject: string): Promise<CurrentEntitlement[]>
+  /** Works off what is ready within a budget, for hosts with no long-lived worker. */
+  runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult>
+  /** Checks, registers and starts a worker in this process. */
+  start(options?: { readonly loops?: number }): Promise<void>
+  /** Stops the worker, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
+  stop(options?: { readonly timeoutMs?: number }): Promise<void>
+}
+
+const partsByHookledger = new WeakMap<object, HookledgerParts>()
+
+/** The wired parts behind a Hookledger, for its own server, command line and testing kit. */
+export function partsOf(hookledger: Hookledger): HookledgerParts {
+  const parts = partsByHookledger.get(hookledger)
+  if (parts === undefined) {
+    throw new HookledgerError('HKL_CONFIG_INVALID', 'this is not an object made by createHookledger: export it from hookledger.config.ts')
+  }
+  return parts
+}
+
+/** Creates Hookledger from one configuration, for the app and the command line alike. */
+export function createHookledger(options: HookledgerOptions): Hookledger {
+  const parts = new HookledgerParts(options)
+  let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
+  const hookledger: Hookledger = Object.freeze({
+    receive: (request: Request, receiving: ReceiveOptions) =>
+      createRequestReceiver({
+        receiver: parts.receiver(),
+        limits: parts.config.limits,
+        workOff: (keys) => parts.workOff(keys),
+      })(request, receiving),
+    ingest: (request: IngestRequest) => parts.receiver().ingest(request),
+    openOrder: (tx: TransactionLike, order: OpenOrderRequest) => open(parts, tx, order),
+    entitlements: (subject: string) => currentEntitlements(parts.database(), subject),
+    runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
+    start: async (starting: { readonly loops?: number } = {}) => {
+      if (worker !== undefined) return
+      await parts.register()
+      worker = await parts.worker(starting)
+      await worker.start()
+    },
+    stop: async (stopping: { readonly timeoutMs?: number } = {}) => {
+      await worker?.stop(stopping.timeoutMs ?? 10_000)
+      worker = undefined
+      await parts.close()
+    },
+  })
+  partsByHookledger.set(hookledger, parts)
+  return hookledger
+}
+
+async function open(parts: HookledgerParts, tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult> {
+  const { workflows, findings } = parts.config
+  const workflow = workflows.find((each) => each.name === order.workflow)
+  if (workflow === undefined) {
+    const near = nearest(order.workflow, workflows.map((each) => each.name))
+    throw new HookledgerError('HKL_CONFIG_UNKNOWN_NAME', `unknown workflow "${order.workflow}"${near === null ? '' : `, did you mean "${near}"?`}`)
+  }
+  const db = parts.database()
+  const { id: installationId } = await parts.installation()
+  return openOrder(
+    { db, installationId, policy: findings, wake: (names) => wakeParts(db.schema, names), actor: 'app' },
+    appExecutor(tx),
+    workflow,
+    order,
+  )
+}
+
+/** The app's own transaction as an executor: only text and values, which every client understands. */
+function appExecutor(tx: TransactionLike): Executor {
+  const execute = async <R extends object>({ text, values }: Statement): Promise<{ rows: R[]; rowCount: number }> => {
+    const result = await tx.query(text, values === undefined ? [] : [...values])
+    return { rows: result.rows as R[], rowCount: result.rowCount ?? 0 }
+  }
+  return { execute, query: async <R extends object>(statement: Statement) => (await execute<R>(statement)).rows }
+}

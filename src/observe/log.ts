@@ -1,0 +1,126 @@
+/**
+ * The log: a subscriber of signals. One line an outcome, on stderr; JSON unless a person watches.
+ * Signals carry no body, header or secret, and neither does anything here.
+ */
+import { styleText } from 'node:util'
+import { pino } from 'pino'
+import type { EventOutcome, Signals } from '../core/signals.ts'
+import { printable } from './printable.ts'
+
+/** How much is logged. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+/** Every level, least first. */
+export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
+
+/** A log; fields come first, as in pino. */
+export interface Log {
+  level: LogLevel
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** How a log is written. */
+export interface LogOptions {
+  readonly level: LogLevel
+  /** Lines for a person instead of JSON. */
+  readonly pretty: boolean
+  readonly color: boolean
+  /** Where lines go; stderr, written at once, so that a killed process has said what it said. */
+  readonly write?: (line: string) => void
+  /** Fields of every line, such as which process it is. */
+  readonly base?: Readonly<Record<string, string | number>>
+}
+
+/** Creates a log. */
+export function createLog(options: LogOptions): Log {
+  const destination = options.write === undefined ? pino.destination({ fd: 2, sync: true }) : { write: options.write }
+  const stream = options.pretty
+    ? { write: (line: string) => destination.write(`${prettyLine(line, options.color)}\n`) }
+    : destination
+  return pino(
+    {
+      level: options.level,
+      base: options.base ?? null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stream,
+  ) as unknown as Log
+}
+
+/** Logs what the signals tell. Returns what stops it. */
+export function logSignals(signals: Signals, log: Log): () => void {
+  const stops = [
+    signals.on('inbox.event.decided', (outcome) => log[levelOf(outcome)](outcomeFields(outcome), outcomeText(outcome))),
+    signals.on('inbox.events.stored', (stored) => log.debug(stored, 'stored')),
+    signals.on('inbox.batch.finished', ({ events, durationMs }) => log.debug({ events, duration_ms: Math.round(durationMs) }, 'batch finished')),
+    signals.on('inbox.request.rejected', (rejected) => log.info(rejected, `refused a request to ${rejected.source}: ${rejected.reason}`)),
+    signals.on('inbox.wait.rescued', ({ events }) => log.warn({ events }, `the sweep found ${events} events that nothing had woken`)),
+    signals.on('worker.loop.failed', ({ loop, message }) => log.error({ loop }, `${loop} failed and is tried again: ${message}`)),
+    signals.on('config.warned', ({ message }) => log.warn({}, message)),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+/** What a person must look at is a warning; what needs a person to go on is an error. */
+function levelOf(outcome: EventOutcome): 'info' | 'warn' | 'error' {
+  if (outcome.outcome === 'dead') return 'error'
+  return outcome.outcome === 'contradicted' || outcome.findings.length > 0 ? 'warn' : 'info'
+}
+
+function outcomeFields(outcome: EventOutcome): Record<string, unknown> {
+  const list = (values: readonly string[]): readonly string[] | undefined => (values.length === 0 ? undefined : values)
+  return {
+    event_id: outcome.eventId,
+    type: outcome.eventType,
+    source: outcome.source,
+    outcome: outcome.outcome,
+    order_id: outcome.orderId ?? undefined,
+    workflow: outcome.workflow ?? undefined,
+    from: outcome.from ?? undefined,
+    to: outcome.to ?? undefined,
+    effects: list(outcome.effects),
+    granted: list(outcome.granted),
+    revoked: list(outcome.revoked),
+    findings: list(outcome.findings),
+    waits_for: outcome.waitsFor ?? undefined,
+    until: outcome.until?.toISOString(),
+    attempt: outcome.attempts,
+    age_ms: Math.round(outcome.ageMs),
+  }
+}
+
+/** The line for a person: event, type, order, from → to, what was made and granted, time. */
+function outcomeText(outcome: EventOutcome): string {
+  const order = outcome.orderId === null ? '' : ` order ${outcome.orderId}`
+  const moved = outcome.to === null || outcome.from === outcome.to ? '' : ` ${outcome.from ?? ''} → ${outcome.to}`
+  const parts = [
+    `${outcome.eventType} ${outcome.eventId}:${order}${moved} ${outcome.outcome}`,
+    ...(outcome.effects.length === 0 ? [] : [`made ${outcome.effects.join(', ')}`]),
+    ...(outcome.granted.length === 0 ? [] : [`granted ${outcome.granted.join(', ')}`]),
+    ...(outcome.revoked.length === 0 ? [] : [`revoked ${outcome.revoked.join(', ')}`]),
+    ...(outcome.findings.length === 0 ? [] : [`finding ${outcome.findings.join(', ')}`]),
+    ...(outcome.waitsFor === null
+      ? [outcome.outcome === 'fulfilled' || outcome.outcome === 'moved' ? '' : outcome.reason]
+      : [`waits for ${outcome.waitsFor}${outcome.until === null ? '' : ` until ${outcome.until.toISOString()}`}; try: hookledger explain ${outcome.eventId}`]),
+    `${Math.round(outcome.ageMs)} ms`,
+  ]
+  return parts.filter((part) => part !== '').join(' · ')
+}
+
+const colors = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const
+
+/** A JSON line of ours as a person reads it. */
+function prettyLine(line: string, color: boolean): string {
+  const { level, time, msg } = JSON.parse(line) as { level: keyof typeof colors; time: string; msg?: string }
+  const clock = time.slice(11, 23)
+  const label = level.padEnd(5)
+  const text = printable(msg ?? '')
+  if (!color) return `${clock} ${label} ${text}`
+  return `${styleText('gray', clock)} ${styleText(colors[level], label)} ${text}`
+}

@@ -1,0 +1,11 @@
+/**
+ * What users import in their tests: names only.
+ */
+export { everyOrder, OrderMattersError } from './every-order.ts'
+export type { EveryOrderOptions, EveryOrderReport } from './every-order.ts'
+export { play } from './play.ts'
+export type { CurrentEntitlement, Play, PlayOpening, PlayOptions } from './play.ts'
+export type { Deliverable, PlayDelivery, PlaySource } from './play-sources.ts'
+export type { ExplainedDecision, InboxEntry, PlayedOrder } from './play-views.ts'
+export { signStandardWebhook, signStripe } from './sign.ts'
+export * from './stripe-events.ts'

@@ -1,0 +1,164 @@
+/**
+ * Plays one history in memory in any order: its events, and the app's opening of its order, are steps
+ * that can come one by one, together, or again.
+ */
+import { factsOfBody, type BodyFacts } from './body-event.ts'
+import type { Environment, InboxEvent } from './event.ts'
+import { PlayRun } from './play.ts'
+import { createRegistry, type Registry } from './registry.ts'
+import type { History, Workflow } from './workflow.ts'
+
+/** What a run ends with, as far as the order of arrival must not matter. */
+export interface RunEnd {
+  readonly orders: Readonly<Record<string, OrderEnd>>
+  /** Events that ended dead, with why. */
+  readonly dead: Readonly<Record<string, string>>
+}
+
+/** The end of one order. */
+export interface OrderEnd {
+  readonly workflow: string
+  readonly state: string
+  /** By type and reference. */
+  readonly effects: Readonly<Record<string, unknown>>
+  /** By subject and entitlement, active ones only. */
+  readonly entitlements: Readonly<Record<string, unknown>>
+}
+
+const start = Date.parse('2026-01-01T00:00:00Z')
+const dayMs = 86_400_000
+
+/** A history, ready to be played as often as it takes. */
+export class HistoryRun {
+  readonly #workflows: readonly Workflow[]
+  readonly #registry: Registry
+  readonly #history: History
+  readonly #facts: readonly BodyFacts[]
+  readonly #environment: Environment
+
+  constructor(workflows: readonly Workflow[], history: History) {
+    this.#workflows = workflows
+    this.#registry = createRegistry(workflows, [])
+    this.#history = history
+    this.#facts = history.events.map((body) => factsOfBody(body))
+    // histories come from factories and fixtures: what they say of their environment is theirs
+    this.#environment = this.#facts.find((each) => each.environment !== null)?.environment ?? 'test'
+  }
+
+  /** How many events there are; the steps are numbered from 0. */
+  get events(): number {
+    return this.#facts.length
+  }
+
+  /** The step (-1, before all events) at which the app opens the order; null when it opens none. */
+  get opening(): number | null {
+    return this.#history.open === undefined ? null : -1
+  }
+
+  /** A step for people: `refund.created evt_1`. */
+  label(step: number): string {
+    const facts = this.#facts[step]
+    return facts === undefined
+      ? `the app opens order ${this.#history.open?.id}`
+      : `${facts.eventType} ${facts.eventId}`
+  }
+
+  /** Plays the steps: each batch at once, one batch after the other. */
+  play(batches: readonly (readonly number[])[]): PlayRun {
+    const run = new PlayRun({
+      registry: this.#registry,
+      environment: this.#environment,
+      deferralMs: dayMs,
+    })
+    let arrived = 0
+    batches.forEach((batch, index) => {
+      const now = new Date(start + index * 1000)
+      const events: InboxEvent[] = []
+      for (const step of batch) {
+        const facts = this.#facts[step]
+        if (facts === undefined) this.#open(run, now)
+        else events.push(this.#arrive(facts, BigInt(++arrived), now))
+      }
+      if (events.length > 0) run.deliver(events, now)
+    })
+    return run
+  }
+
+  #open(run: PlayRun, now: Date): void {
+    const { open } = this.#history
+    const workflow = this.#workflows.find((each) => each.opens === 'app') ?? this.#workflows[0]
+    if (open !== undefined && workflow !== undefined) run.open(workflow, open, now)
+  }
+
+  #arrive(facts: BodyFacts, key: bigint, receivedAt: Date): InboxEvent {
+    const name = this.#sourceOf(facts.eventType)
+    const account = facts.account ?? name
+    const { eventId, eventType, occurredAt, content } = facts
+    return {
+      key,
+      sourceId: fingerprintOf(`${name}\n${account}`),
+      source: {
+        name,
+        provider: name,
+        account,
+        environment: facts.environment ?? this.#environment,
+      },
+      accountAllowed: true,
+      eventId,
+      eventType,
+      receivedAt,
+      occurredAt,
+      synthetic: false,
+      content,
+    }
+  }
+
+  /** The first source of a workflow that handles the type: histories do not name their sources. */
+  #sourceOf(eventType: string): string {
+    const handling = this.#workflows.find((each) => each.handlers.has(eventType))
+    return (handling ?? this.#workflows[0])?.sources[0] ?? 'unknown'
+  }
+}
+
+/** A small number for a namespace: the same text gives the same one. */
+function fingerprintOf(text: string): number {
+  let hash = 0
+  for (let index = 0; index < text.length; index++) {
+    hash = (Math.imul(hash, 31) + text.charCodeAt(index)) | 0
+  }
+  return hash
+}
+
+/** What a run ended with. */
+export function endOf(run: PlayRun): RunEnd {
+  const orders: [string, OrderEnd][] = []
+  for (const [id, ledger] of run.orders) {
+    orders.push([
+      id,
+      {
+        workflow: ledger.workflow,
+        state: ledger.state,
+        effects: Object.fromEntries(
+          ledger.effects.map(({ type, reference, ...rest }) => [
+            reference === '' ? type : `${type} ${reference}`,
+            rest,
+          ]),
+        ),
+        entitlements: Object.fromEntries(
+          ledger.entitlements
+            .filter((row) => row.active)
+            .map((row) => [
+              `${row.subject} ${row.entitlement}`,
+              { quantity: row.quantity, validUntil: row.validUntil },
+            ]),
+        ),
+      },
+    ])
+  }
+  const dead = run.events.flatMap(({ event, state, outcome }) =>
+    state === 'dead'
+      ? [[`${event.eventType} ${event.eventId}`, outcome?.reason ?? ''] as const]
+      : [],
+  )
+  return { orders: Object.fromEntries(orders), dead: Object.fromEntries(dead) }
+}
