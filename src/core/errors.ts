@@ -5,7 +5,7 @@
  */
 
 /** The catalogue: code → whether trying the same again later can succeed. */
-export const errorCodes = {
+export const errorCodes: Readonly<Record<ErrorCode, boolean>> = {
   HKL_CONFIG_INVALID: false,
   HKL_CONFIG_NOT_FOUND: false,
   HKL_CONFIG_SECRET: false,
@@ -42,10 +42,46 @@ export const errorCodes = {
   HKL_NOT_FOUND: false,
   HKL_INBOX_BODY_TOO_LARGE: false,
   HKL_HTTP_REQUEST_REFUSED: false,
-} as const satisfies Record<string, boolean>
+}
 
 /** One of the codes of the catalogue. */
-export type ErrorCode = keyof typeof errorCodes
+export type ErrorCode =
+  | 'HKL_CONFIG_INVALID'
+  | 'HKL_CONFIG_NOT_FOUND'
+  | 'HKL_CONFIG_SECRET'
+  | 'HKL_CONFIG_UNKNOWN_NAME'
+  | 'HKL_CONFIG_ENVIRONMENT'
+  | 'HKL_WORKFLOW_INVALID'
+  | 'HKL_WORKFLOW_STATE_RETIRED'
+  | 'HKL_DECISION_INVALID'
+  | 'HKL_EMBEDDED_UNAVAILABLE'
+  | 'HKL_EMBEDDED_START_FAILED'
+  | 'HKL_EMBEDDED_IN_USE'
+  | 'HKL_DATABASE_UNREACHABLE'
+  | 'HKL_DATABASE_TOO_OLD'
+  | 'HKL_DATABASE_UNSAFE'
+  | 'HKL_SCHEMA_MISSING'
+  | 'HKL_SCHEMA_OLDER'
+  | 'HKL_SCHEMA_NEWER'
+  | 'HKL_SCHEMA_BROKEN'
+  | 'HKL_SCHEMA_NAME'
+  | 'HKL_TRANSACTION_UNKNOWN'
+  | 'HKL_TRANSACTION_CONTROL'
+  | 'HKL_INBOX_SOURCE_UNKNOWN'
+  | 'HKL_INBOX_SIGNATURE_INVALID'
+  | 'HKL_INBOX_BODY_CONSUMED'
+  | 'HKL_INBOX_UNAVAILABLE'
+  | 'HKL_INBOX_EVENT_UNKNOWN'
+  | 'HKL_INBOX_PAYLOAD_EXPIRED'
+  | 'HKL_INBOX_NOT_REPLAYABLE'
+  | 'HKL_LEDGER_ORDER_INVALID'
+  | 'HKL_LEDGER_CLAIM_LOST'
+  | 'HKL_WORKER_STOPPED'
+  | 'HKL_SERVER_IN_USE'
+  | 'HKL_CLI_USAGE'
+  | 'HKL_NOT_FOUND'
+  | 'HKL_INBOX_BODY_TOO_LARGE'
+  | 'HKL_HTTP_REQUEST_REFUSED'
 
 /** An error with a code, and a message that says what to do next. */
 export class HookledgerError extends Error {

@@ -5,7 +5,7 @@
 import type { Figures } from './decision.ts'
 import type { FindingDraft } from './outcome.ts'
 
-const kinds = {
+const kinds: Readonly<Record<FindingKind, Pick<FindingDraft, 'class' | 'severity'>>> = {
   paid_twice: { class: 'contradiction', severity: 'high' },
   underpaid: { class: 'contradiction', severity: 'high' },
   overpaid: { class: 'contradiction', severity: 'low' },
@@ -23,10 +23,27 @@ const kinds = {
   contradicted: { class: 'contradiction', severity: 'medium' },
   wait_overdue: { class: 'lag', severity: 'medium' },
   dead_event: { class: 'lag', severity: 'high' },
-} as const satisfies Record<string, Pick<FindingDraft, 'class' | 'severity'>>
+}
 
 /** A kind of finding that the engine makes by itself. */
-export type FindingKind = keyof typeof kinds
+export type FindingKind =
+  | 'paid_twice'
+  | 'underpaid'
+  | 'overpaid'
+  | 'currency_differs'
+  | 'not_accepted'
+  | 'foreign_account'
+  | 'transition_refused'
+  | 'over_refunded'
+  | 'fulfilled_twice'
+  | 'amount_differs'
+  | 'name_of_other_order'
+  | 'workflow_differs'
+  | 'two_claims'
+  | 'order_differs'
+  | 'contradicted'
+  | 'wait_overdue'
+  | 'dead_event'
 
 /** The kinds that the engine makes by itself, for documentation. */
 export const findingKinds: readonly FindingKind[] = Object.keys(kinds) as FindingKind[]

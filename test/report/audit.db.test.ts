@@ -75,12 +75,8 @@ const violations: Record<string, () => Promise<void>> = {
       `insert into hookledger.order_names select * from hookledger.order_names`,
     ),
   unique_index_broken: () => unguarded(`update pg_index set indisvalid = false where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`),
-  effect_without_decision: async () => {
-    // the same rows in a transaction of their own
-    await unguarded(
-      `insert into hookledger.fulfillment_effects (order_id, effect_type, effect_reference, decision_id) values ('1001', 'refund', 're_2', ${history.refund})`,
-    )
-  },
+  // as if it had been committed in a transaction of its own
+  effect_without_decision: () => unguarded(`update hookledger.fulfillment_effects set xid = '3' where effect_type = 'refund'`),
   decision_without_effect: () => unguarded(`delete from hookledger.fulfillment_effects where effect_type = 'license'`),
   payment_without_decision: () => unguarded(`update hookledger.ledger_payments set decision_id = decision_id + 1000`),
   order_missing: () => unguarded(`delete from hookledger.orders where order_id = '1001'`),

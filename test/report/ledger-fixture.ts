@@ -69,7 +69,7 @@ export class LedgerFixture {
     const [row] = await this.sql<{ event_key: string }>(
       `with e as (
          insert into hookledger.inbox_events (source_id, event_id, event_type, body_sha256, body_bytes, received_at)
-         values (1, $1, $2, sha256(convert_to($3, 'UTF8')), octet_length($3), coalesce($4::timestamptz, clock_timestamp()))
+         values (1, $1, $2, sha256(convert_to($3, 'UTF8')), octet_length($3), coalesce($4::timestamptz, now()))
          returning event_key, event_id, received_at, body_sha256),
        d as (insert into hookledger.deliveries (source_id, event_id, received_at, body_sha256)
          select 1, event_id, received_at + n * interval '1 second', body_sha256 from e, generate_series(0, $5::integer - 1) n),
