@@ -127,6 +127,7 @@ function ghostOrder(claim: Claim | undefined, id: string): OrderLedger {
     id,
     workflow: workflow.name,
     sourceId: null,
+    provider: null,
     providerAccount: null,
     state: workflow.initial,
     subject: null,

@@ -53,6 +53,7 @@ interface OrderRow {
   order_id: string
   workflow: string
   source_id: number | null
+  provider: string | null
   provider_account: string | null
   state: string
   subject: string | null
@@ -63,9 +64,10 @@ interface OrderRow {
 
 async function lockExisting(db: Database, tx: Executor, ids: readonly string[]): Promise<OrderRow[]> {
   return tx.query<OrderRow>({
-    text: `select order_id, workflow, source_id, provider_account, state, subject, expected_amount, currency, version
-      from ${db.schema}orders where order_id = any ($1::text[]) order by order_id
-      for no key update skip locked`,
+    text: `select order_id, workflow, source_id, provider_account, state, subject, expected_amount, currency, version,
+        (select s.provider from ${db.schema}sources s where s.source_id = o.source_id) as provider
+      from ${db.schema}orders o where order_id = any ($1::text[]) order by order_id
+      for no key update of o skip locked`,
     values: [ids],
   })
 }
@@ -102,6 +104,7 @@ function ledgerOf(row: OrderRow): OrderLedger {
     id: row.order_id,
     workflow: row.workflow,
     sourceId: row.source_id,
+    provider: row.provider,
     providerAccount: row.provider_account,
     state: row.state,
     subject: row.subject,
@@ -122,6 +125,7 @@ function newLedger(order: NewOrder): OrderLedger {
     id: order.id,
     workflow: order.workflow,
     sourceId: null,
+    provider: null,
     providerAccount: null,
     state: order.initial,
     subject: null,

@@ -104,12 +104,6 @@ export function inboxEntry(played: PlayedEvent): InboxEntry {
   }
 }
 
-/** A finding in one line. */
-export function findingText(found: PlayedFinding): string {
-  const figures = Object.entries(found.figures).map(([key, value]) => `${key} ${String(value)}`)
-  return `${found.kind}: ${figures.join(', ')}`
-}
-
 function explained(outcome: Outcome): ExplainedDecision {
   const { event, kind, reason, from, to, granted, revoked } = outcome
   const effects = outcome.effects.map(({ type, reference }) =>

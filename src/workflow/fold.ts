@@ -61,12 +61,12 @@ function attempt(
   decisionId: bigint,
   failures: FoldFailure[],
 ): Outcome | null {
-  const { stored, version, sourceId, providerAccount } = ledger
+  const { stored, version, sourceId, provider, providerAccount } = ledger
   try {
     return decideOne(ledger, claim, context, decisionId)
   } catch (error) {
     failures.push({ claim, error })
-    Object.assign(ledger, { stored, version, sourceId, providerAccount })
+    Object.assign(ledger, { stored, version, sourceId, provider, providerAccount })
     return null
   }
 }
@@ -136,13 +136,15 @@ function open(ledger: OrderLedger, claim: Claim): void {
   }
   if (ledger.sourceId === null) {
     ledger.sourceId = claim.event.sourceId
+    ledger.provider = claim.event.source.provider
     ledger.providerAccount = claim.event.source.account
+    ledger.version += 1n
   }
 }
 
 function foreignAccount(ledger: OrderLedger, claim: Claim): string | null {
   const { event } = claim
-  if (ledger.providerAccount !== null) {
+  if (ledger.provider === event.source.provider) {
     return ledger.providerAccount === event.source.account
       ? null
       : `order ${ledger.id} belongs to account ${ledger.providerAccount}, the event to ${event.source.account}`

@@ -26,6 +26,7 @@ export function unopenedOrder(id: string, workflow: Workflow): OrderLedger {
     id,
     workflow: workflow.name,
     sourceId: null,
+    provider: null,
     providerAccount: null,
     state: workflow.initial,
     subject: null,

@@ -59,6 +59,8 @@ export interface OrderLedger {
   workflow: string
   /** The source (provider, account, environment) it belongs to; null until an event or the app binds it. */
   sourceId: number | null
+  /** The provider of that source: events of other providers that the workflow takes are not bound by it. */
+  provider: string | null
   providerAccount: string | null
   state: string
   subject: string | null

@@ -22,12 +22,15 @@ const isRoot = process.getuid?.() === 0
 /** An account that is not root's: of this process, or one without any rights. */
 const ordinary = isRoot ? { uid: 65_534, gid: 65_534 } : null
 const drivers = new Set<Driver>()
+/** A project that everybody can read and no test changes. */
+const shared = join(root, 'shared')
 let bundle: string
 let place: string
 let count = 0
 
 beforeAll(async () => {
   bundle = await bundleDriver(join(root, 'bundle'))
+  makeProject(bundle, shared)
 })
 
 beforeEach(() => {
@@ -73,13 +76,12 @@ async function expectKept(report: DriverReport): Promise<void> {
 
 describe('startEmbeddedPostgres, in every place', () => {
   it('runs as an ordinary user, with all its files in the data directory', async () => {
-    const directory = project()
     if (ordinary) chownTree(place, ordinary)
     const dataDir = join(place, 'data')
-    const first = await start(directory, dataDir, ordinary)
+    const first = await start(shared, dataDir, ordinary)
     await put(first.report)
     await first.stop()
-    const second = await start(directory, dataDir, ordinary)
+    const second = await start(shared, dataDir, ordinary)
     await expectKept(second.report)
     expect(second.report.clusterDir).toBe(join(dataDir, 'postgres', 'cluster'))
   })
@@ -98,20 +100,19 @@ describe('startEmbeddedPostgres, in every place', () => {
   })
 
   it('takes the data along when its directory is closed to others later', async () => {
-    const directory = project()
     const dataDir = join(place, 'data')
-    const first = await start(directory, dataDir)
+    const first = await start(shared, dataDir)
     await put(first.report)
     await first.stop()
     chmodSync(place, 0o700)
-    const second = await start(directory, dataDir)
+    const second = await start(shared, dataDir)
     await expectKept(second.report)
     // Root's server has moved out; an ordinary user's had no reason to.
     expect(second.report.clusterDir === first.report.clusterDir).toBe(!isRoot)
     expect(second.report.notes).toHaveLength(isRoot ? 1 : 0)
     await second.stop()
     chmodSync(place, 0o755)
-    await expectKept((await start(directory, dataDir)).report)
+    await expectKept((await start(shared, dataDir)).report)
   })
 
   it('runs from a package whose install script did not run, and does not write into it', async () => {
@@ -137,15 +138,14 @@ describe('startEmbeddedPostgres, in every place', () => {
   })
 
   it('runs a cluster that lost its owner when it was copied', async () => {
-    const directory = project()
     const dataDir = join(place, 'data')
-    const first = await start(directory, dataDir)
+    const first = await start(shared, dataDir)
     await put(first.report)
     await first.stop()
     const uid = process.getuid?.() ?? 0
     chownTree(first.report.clusterDir, { uid, gid: process.getgid?.() ?? 0 })
     chmodSync(first.report.clusterDir, 0o755)
-    await expectKept((await start(directory, dataDir)).report)
+    await expectKept((await start(shared, dataDir)).report)
   })
 
   it('says in one line what to do when the binaries do not run on this machine', async () => {
@@ -163,14 +163,13 @@ describe('startEmbeddedPostgres, in every place', () => {
   })
 
   it('does not touch a database that belongs to another account', async () => {
-    const directory = project()
     const base = join(place, 'data', 'postgres')
     mkdirSync(base, { recursive: true })
     // A directory of root's stands for the cluster that root made.
     symlinkSync('/etc', join(base, 'cluster'))
     if (ordinary)
       for (const path of [join(place, 'data'), base]) chownSync(path, ordinary.uid, ordinary.gid)
-    const { report } = await start(directory, join(place, 'data'), ordinary)
+    const { report } = await start(shared, join(place, 'data'), ordinary)
     expect(report).toMatchObject({
       code: 'HKL_EMBEDDED_START_FAILED',
       message: expect.stringContaining('uid 0') as string,
@@ -179,15 +178,14 @@ describe('startEmbeddedPostgres, in every place', () => {
   })
 
   it('refuses to begin with an empty database when the recorded place is gone', async () => {
-    const directory = project()
     const dataDir = join(place, 'data')
-    const first = await start(directory, dataDir)
+    const first = await start(shared, dataDir)
     await first.stop()
     const home = join(place, 'gone')
     const pointer = join(dataDir, 'postgres', 'location.json')
     rmSync(pointer, { force: true })
     writeFileSync(pointer, JSON.stringify({ home, from: home }))
-    const { report } = await start(directory, dataDir)
+    const { report } = await start(shared, dataDir)
     expect(report.code).toBe('HKL_EMBEDDED_START_FAILED')
     expect(report.message).toContain(pointer)
     rmSync(pointer)

@@ -1,0 +1,81 @@
+/**
+ * Finds and loads `hookledger.config.ts` (or .js, .mjs), and gives out the object that it exports.
+ * Whatever is wrong with it is one line that names the file.
+ */
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { HookledgerError, type ErrorCode } from '../core/errors.ts'
+import { partsOf, type Hookledger } from '../hookledger.ts'
+
+const names = ['hookledger.config.ts', 'hookledger.config.js', 'hookledger.config.mjs']
+
+/**
+ * The configuration: the given file, else the first found from `cwd` upward.
+ *
+ * @throws HookledgerError HKL_CONFIG_NOT_FOUND
+ */
+export function findConfigFile(cwd: string, given: string | undefined): string {
+  if (given !== undefined) {
+    const file = resolve(cwd, given)
+    if (existsSync(file) && statSync(file).isFile()) return file
+    throw new HookledgerError('HKL_CONFIG_NOT_FOUND', `--config: there is no file ${given}`)
+  }
+  for (let directory = resolve(cwd); ; directory = dirname(directory)) {
+    const found = names.map((name) => join(directory, name)).find((file) => existsSync(file))
+    if (found !== undefined) return found
+    if (directory === dirname(directory)) {
+      throw new HookledgerError(
+        'HKL_CONFIG_NOT_FOUND',
+        `no ${names.join(', .').replaceAll('.hookledger.config', '')} here or above: run "hookledger init" to write one, or name it with --config`,
+      )
+    }
+  }
+}
+
+/**
+ * Loads a configuration and checks its options.
+ *
+ * @throws HookledgerError with the file's name in front
+ */
+export async function loadConfig(file: string, cwd: string): Promise<Hookledger> {
+  try {
+    const module = await importModule(file)
+    const exported = module['hookledger'] ?? module['default']
+    if (typeof exported !== 'object' || exported === null) {
+      throw new HookledgerError('HKL_CONFIG_INVALID', 'must export what createHookledger returns, as `hookledger` or as default')
+    }
+    // options are checked when they are first asked for: here, so that the line names the file
+    void partsOf(exported as Hookledger).config
+    return exported as Hookledger
+  } catch (error) {
+    throw named(error, relative(cwd, file) || file)
+  }
+}
+
+/**
+ * TypeScript is imported natively where whatever runs this file understands it already (it is
+ * TypeScript itself, or Node strips types); elsewhere jiti compiles it. Hookledger itself is never
+ * loaded a second time: the object must be of the copy that runs.
+ */
+async function importModule(file: string): Promise<Record<string, unknown>> {
+  const understood = import.meta.url.endsWith('.ts') || 'typescript' in process.features
+  if (!file.endsWith('.ts') || understood) {
+    return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+  }
+  const { createJiti } = await import('jiti')
+  return createJiti(import.meta.url, { interopDefault: false, nativeModules: ['hookledger'] }).import(file)
+}
+
+/** The same failure, with the file's name in front, in one line. */
+function named(error: unknown, file: string): HookledgerError {
+  const message = error instanceof Error ? error.message : String(error)
+  const line = message.replace(/\s+/g, ' ').trim().slice(0, 300)
+  return new HookledgerError(codeOf(error), `${file}: ${line || 'it failed to load'}`, { cause: error })
+}
+
+/** The code of an error of whichever copy of Hookledger. */
+function codeOf(error: unknown): ErrorCode {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' && code.startsWith('HKL_') ? (code as ErrorCode) : 'HKL_CONFIG_INVALID'
+}
