@@ -37,11 +37,25 @@ export default defineConfig({
         test: {
           name: 'crash',
           include: ['test/**/*.crash.test.ts'],
+          exclude: ['test/**/*.long.crash.test.ts'],
           globalSetup,
           // One file at a time and after all others: they start and kill servers and whole processes.
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
           testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          // What takes longer than a test run may: npm run test:crash.
+          include: ['test/**/*.long.crash.test.ts'],
+          globalSetup,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+          testTimeout: 600_000,
           hookTimeout: 120_000,
         },
       },
