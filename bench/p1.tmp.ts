@@ -36,7 +36,7 @@ try {
     const c = process.cpuUsage(c0)
     rates.push(N / ms * 1000)
     const { rows } = await pool.query(`select (select count(*) from ${schema}.ledger_decisions where final) d, (select count(*) from ${schema}.entitlements where active) e`)
-    console.log('ev/s', (N / ms * 1000).toFixed(0), 'js cpu us/ev', ((c.user + c.system) / N).toFixed(1), 'ingest/s', ingest.toFixed(0), rows[0])
+    for (const q of ["select kind, final, count(*), min(reason) from SCH.ledger_decisions group by 1,2", "select count(*) from SCH.inbox_ready", "select kind, count(*), min(event_key), max(event_key), min(decided_at), max(decided_at), count(distinct xid::text) from SCH.ledger_decisions group by 1, event_key/100 order by min(event_key)", "select tableoid::regclass, count(*), count(distinct event_key) from SCH.payloads group by 1","select count(*) from SCH.inbox_events","select state,count(*) from SCH.orders group by 1"]) console.log((await pool.query(q.replaceAll("SCH", schema))).rows); console.log('ev/s', (N / ms * 1000).toFixed(0), 'js cpu us/ev', ((c.user + c.system) / N).toFixed(1), 'ingest/s', ingest.toFixed(0), rows[0])
     await h.stop()
     await pool.end()
   }

@@ -27,7 +27,7 @@ export function findConfigFile(cwd: string, given: string | undefined): string {
     if (directory === dirname(directory)) {
       throw new HookledgerError(
         'HKL_CONFIG_NOT_FOUND',
-        `no ${names.join(', .').replaceAll('.hookledger.config', '')} here or above: run "hookledger init" to write one, or name it with --config`,
+        'no hookledger.config.ts (or .js, .mjs) here or above: run "hookledger init" to write one, or name it with --config',
       )
     }
   }
@@ -55,13 +55,21 @@ export async function loadConfig(file: string, cwd: string): Promise<Hookledger>
 
 /**
  * TypeScript is imported natively where whatever runs this file understands it already (it is
- * TypeScript itself, or Node strips types); elsewhere jiti compiles it. Hookledger itself is never
- * loaded a second time: the object must be of the copy that runs.
+ * TypeScript itself, or Node strips types); elsewhere, and where native is not enough (an enum, an
+ * import without its ending), jiti compiles it. Hookledger itself is never loaded a second time: the
+ * object must be of the copy that runs.
  */
 async function importModule(file: string): Promise<Record<string, unknown>> {
-  const understood = import.meta.url.endsWith('.ts') || 'typescript' in process.features
-  if (!file.endsWith('.ts') || understood) {
-    return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+  const native = async (): Promise<Record<string, unknown>> =>
+    (await import(pathToFileURL(file).href)) as Record<string, unknown>
+  if (!file.endsWith('.ts') || import.meta.url.endsWith('.ts')) return native()
+  if ((process.features as { typescript?: unknown }).typescript) {
+    try {
+      return await native()
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' && code !== 'ERR_MODULE_NOT_FOUND') throw error
+    }
   }
   const { createJiti } = await import('jiti')
   return createJiti(import.meta.url, { interopDefault: false, nativeModules: ['hookledger'] }).import(file)

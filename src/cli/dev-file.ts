@@ -5,7 +5,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeFileDurably } from '../postgres/embedded/durable-file.ts'
-import { isRunning } from '../postgres/embedded/process-table.ts'
+import { isRunning, readProcess } from '../postgres/embedded/process-table.ts'
 
 /** What the file says. `databaseUrl` is the owner's and holds a password. */
 export interface DevFile {
@@ -25,7 +25,8 @@ export function devFilePath(dataDir: string): string {
 
 /** Writes the file in one step, readable by its owner only. */
 export function writeDevFile(dataDir: string, content: DevFile): void {
-  writeFileDurably(devFilePath(dataDir), `${JSON.stringify(content, null, 2)}\n`)
+  const startedAt = readProcess(content.pid)?.startedAt
+  writeFileDurably(devFilePath(dataDir), `${JSON.stringify({ ...content, startedAt }, null, 2)}\n`)
 }
 
 /** Removes the file, if it is still this process's. */
@@ -36,14 +37,23 @@ export function removeDevFile(dataDir: string): void {
 /** The running `dev` of a data directory; null when there is none. */
 export function findRunningDev(dataDir: string): DevFile | null {
   const found = readFile(dataDir)
-  return found !== null && isRunning(found.pid) ? found : null
+  if (found === null || !isRunning(found.pid)) return null
+  // the id may have been given to another program since
+  const entry = readProcess(found.pid)
+  const same = entry === null || found.startedAt === undefined || entry.startedAt === found.startedAt
+  return same && entry?.zombie !== true ? found : null
 }
 
-function readFile(dataDir: string): DevFile | null {
+/** With when the process started, in the system's own form: an id alone is given out again. */
+interface WrittenFile extends DevFile {
+  readonly startedAt?: string
+}
+
+function readFile(dataDir: string): WrittenFile | null {
   try {
-    const content = JSON.parse(readFileSync(devFilePath(dataDir), 'utf8')) as Partial<DevFile>
+    const content = JSON.parse(readFileSync(devFilePath(dataDir), 'utf8')) as Partial<WrittenFile>
     const texts = [content.url, content.databaseUrl, content.providerUrl]
-    return texts.every((text) => typeof text === 'string') && Number.isInteger(content.pid) ? (content as DevFile) : null
+    return texts.every((text) => typeof text === 'string') && Number.isInteger(content.pid) ? (content as WrittenFile) : null
   } catch {
     return null // not there, or not ours
   }

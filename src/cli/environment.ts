@@ -88,6 +88,15 @@ export class Environment {
     void [this.databaseUrl, this.port, this.host, this.logLevel, this.schema, this.dataDir]
   }
 
+  /**
+   * Gives a variable to what is loaded from now on (the configuration, its pool, a child process),
+   * where it is not set: how a running or embedded database reaches the configuration.
+   */
+  provide(name: 'DATABASE_URL' | 'STRIPE_API_BASE', value: string): void {
+    if (this.#get(name) !== undefined) return
+    process.env[name] = value
+  }
+
   /** The variables of a child process, with some of them replaced. */
   forChild(replaced: Readonly<Record<string, string>>): Record<string, string | undefined> {
     return { ...this.#variables, ...replaced }

@@ -139,6 +139,7 @@ function resolveSources(options: HookledgerOptions, environment: Environment): M
       throw invalid(`source "${name.slice(0, 80)}": a name must be lower-case letters, digits, - or _, at most 63`)
     }
     if (typeof source?.verify !== 'function') throw invalid(`source "${name}" is not a source: use stripe(…) or standardWebhooks(…)`)
+    if (source.problem !== undefined) throw source.problem
     if (name === 'hookledger') throw invalid('the source name "hookledger" is reserved')
     sources.set(name, { name, source, account: source.account ?? name, environment })
   }

@@ -21,22 +21,24 @@ const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
 export function toIncoming(source: InboxSource, delivery: RawDelivery): IncomingDelivery {
   const { rawBody } = delivery
   const bodySha256 = createHash('sha256').update(rawBody).digest()
-  const named = nameSafely(source, delivery)
-  const events = (named.length === 0 ? [unnamed] : named).map((event) =>
-    toRow(source, event, bodySha256),
-  )
-  return { events, rawBody, bodySha256 }
+  return { events: nameAll(source, delivery, bodySha256), rawBody, bodySha256 }
+}
+
+function nameAll(
+  source: InboxSource,
+  delivery: RawDelivery,
+  bodySha256: Buffer,
+): readonly IncomingEvent[] {
+  let named: readonly IncomingEvent[] = []
+  try {
+    named = source.name(delivery).map((event) => toRow(source, event, bodySha256))
+  } catch {
+    // authentic bytes are kept whatever naming makes of them
+  }
+  return named.length > 0 ? named : [toRow(source, unnamed, bodySha256)]
 }
 
 const unnamed: NamedInboxEvent = { eventId: '', eventType: '' }
-
-function nameSafely(source: InboxSource, delivery: RawDelivery): readonly NamedInboxEvent[] {
-  try {
-    return source.name(delivery)
-  } catch {
-    return [] // authentic bytes are kept whatever naming makes of them
-  }
-}
 
 function toRow(source: InboxSource, event: NamedInboxEvent, bodySha256: Buffer): IncomingEvent {
   const identity = (): string => `sha256:${bodySha256.toString('hex')}`
@@ -55,14 +57,14 @@ function toRow(source: InboxSource, event: NamedInboxEvent, bodySha256: Buffer):
   }
 }
 
-function isStorable(text: string | undefined): text is string {
+function isStorable(text: unknown): text is string {
   if (typeof text !== 'string' || text === '' || text.includes('\0')) return false
   if (text.length > longestNameBytes || !text.isWellFormed()) return false
   return text.length <= surelyShort || Buffer.byteLength(text, 'utf8') <= longestNameBytes
 }
 
-function isoText(moment: Date | undefined): string | null {
-  if (moment === undefined) return null
+function isoText(moment: unknown): string | null {
+  if (!(moment instanceof Date)) return null
   const ms = moment.getTime()
   return ms >= firstMoment && ms <= lastMoment ? moment.toISOString() : null
 }

@@ -3,6 +3,7 @@
  * out. It connects to nothing, keeps its secrets to itself, and fails closed: what it cannot verify
  * is refused, what it cannot name is stored under the hash of its bytes.
  */
+import type { HookledgerError } from '../core/errors.ts'
 import type { Environment, UntypedBody } from '../workflow/event.ts'
 
 /** One delivery as it came in: the exact bytes, and the headers by lower-case name. */
@@ -40,8 +41,8 @@ export interface NamedEvent {
 }
 
 /**
- * A configured source. Made by a provider's function (`stripe(…)`, `standardWebhooks(…)`), which
- * throws only for bad configuration: one line that names the option.
+ * A configured source. Made by a provider's function (`stripe(…)`, `standardWebhooks(…)`), which never
+ * throws at import: a bad option becomes its `problem`, one line that names the option.
  */
 export interface Source<Name extends string = string, Events = unknown> {
   /** `stripe`, `standard-webhooks`. */
@@ -52,6 +53,8 @@ export interface Source<Name extends string = string, Events = unknown> {
   readonly environment: Environment | undefined
   /** Whether events of this account may act here: the given account, or one admitted by `connect`. */
   readonly allowsAccount: (account: string) => boolean
+  /** What is wrong with its options; such a source verifies nothing, and the start refuses it. */
+  readonly problem?: HookledgerError | undefined
   /** Judges signature and age on the bytes; `nowMs` is the receiver's clock, in milliseconds. */
   verify(request: RawRequest, nowMs: number): Verdict
   /** Names the events of a verified delivery; never throws, whatever the body is. */

@@ -10,6 +10,7 @@ import {
   keepableName,
   unknownType,
 } from './event-naming.ts'
+import { withDeferredProblem } from './deferred-problem.ts'
 import type { NamedEvent, RawRequest, Source, Verdict } from './provider.ts'
 import type { SigningKey } from './signature.ts'
 import {
@@ -46,9 +47,8 @@ const fewestSecretBytes = 24
 const ed25519KeyBytes = 32
 
 /**
- * A source of Standard Webhooks; `Events` maps event types to bodies.
- *
- * @throws HookledgerError HKL_CONFIG_SECRET or HKL_CONFIG_INVALID, naming the option.
+ * A source of Standard Webhooks; `Events` maps event types to bodies. A bad option becomes its
+ * `problem` (HKL_CONFIG_SECRET or HKL_CONFIG_INVALID, naming the option), at which the start stops.
  * @example
  * standardWebhooks<{ 'invoice.paid': { type: 'invoice.paid'; data: { id: string } } }>({
  *   secrets: [process.env.BILLING_WEBHOOK_SECRET],
@@ -57,6 +57,10 @@ const ed25519KeyBytes = 32
 export function standardWebhooks<Events = Readonly<Record<string, UntypedBody>>>(
   options: StandardWebhooksOptions,
 ): StandardWebhooksSource<Events> {
+  return withDeferredProblem<StandardWebhooksSource<Events>>('standard-webhooks', () => makeStandardWebhooks(options))
+}
+
+function makeStandardWebhooks<Events>(options: StandardWebhooksOptions): StandardWebhooksSource<Events> {
   const maker = 'standardWebhooks()'
   const { account, environment, toleranceSeconds } = resolveSourceOptions(maker, options)
   const keys = requireSecrets(maker, 'secrets', options.secrets).map(toKey)

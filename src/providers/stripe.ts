@@ -12,6 +12,7 @@ import {
   keepableName,
   unknownType,
 } from './event-naming.ts'
+import { withDeferredProblem } from './deferred-problem.ts'
 import type { NamedEvent, RawRequest, Source, Verdict } from './provider.ts'
 import type { SigningKey } from './signature.ts'
 import { decodeHexDigest, findSigner, hmacKey, judgeAge, parseTimestamp } from './signature.ts'
@@ -63,12 +64,15 @@ const scheme = 'v1'
 const shortestSecret = 16
 
 /**
- * A Stripe source.
- *
- * @throws HookledgerError HKL_CONFIG_SECRET or HKL_CONFIG_INVALID, naming the option.
+ * A Stripe source. A bad option becomes its `problem` (HKL_CONFIG_SECRET or HKL_CONFIG_INVALID, naming
+ * the option), at which the start stops.
  * @example stripe({ account: 'acct_1', signingSecrets: [process.env.STRIPE_WEBHOOK_SECRET] })
  */
 export function stripe(options: StripeOptions): StripeSource {
+  return withDeferredProblem<StripeSource>('stripe', () => makeStripe(options))
+}
+
+function makeStripe(options: StripeOptions): StripeSource {
   const { account, environment, toleranceSeconds } = resolveSourceOptions('stripe()', options)
   const keys = requireSecrets('stripe()', 'signingSecrets', options.signingSecrets).map(toKey)
   const admits = admittedAccounts(options.connect)

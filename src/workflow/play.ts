@@ -117,12 +117,12 @@ export class PlayRun {
   #work(ready: ReadonlySet<HeldEvent>, now: Date): void {
     for (let batch = ready; batch.size > 0;) {
       const arrived = [...batch].sort((a, b) => (a.event.key < b.event.key ? -1 : 1))
-      batch = new Set(this.#inbox.wake(this.#decideBatch(arrived, now)))
+      batch = this.#decideBatch(arrived, now)
     }
   }
 
-  /** Decides a batch, and returns the keys of the names and orders that it changed. */
-  #decideBatch(batch: readonly HeldEvent[], now: Date): string[] {
+  /** Decides a batch, and returns what waited for the names and orders that it changed. */
+  #decideBatch(batch: readonly HeldEvent[], now: Date): ReadonlySet<HeldEvent> {
     const { registry, environment } = this.#options
     const heldOf = new Map(batch.map((held) => [held.event, held]))
     const settle = (outcome: Outcome): void => {
@@ -138,7 +138,10 @@ export class PlayRun {
     const { resolved, names } = this.#settleNames(
       batch.map(({ event }) => resolveEvent(event, context)),
     )
-    const changed: string[] = []
+    const woken = new Set<HeldEvent>()
+    const wake = (keys: readonly string[]): void =>
+      this.#inbox.wake(keys).forEach((held) => woken.add(held))
+    const learned: string[] = []
     const claims: Claim[] = []
     for (const each of resolved) {
       if (each.kind === 'claim') claims.push(each)
@@ -149,14 +152,16 @@ export class PlayRun {
       const { version } = ledger
       const { outcomes, failures } = foldOrder(ledger, own, this.#foldContext(names))
       if (ledger.stored) this.#orders.set(ledger.id, ledger)
-      if (ledger.version !== version) changed.push(orderKey(ledger.id))
+      // before its own outcomes: what the fold deferred has seen the change already
+      if (ledger.version !== version) wake([orderKey(ledger.id)])
       for (const each of ledger.payments)
         this.#payers.set(`${each.sourceId}\n${each.id}`, ledger.id)
       for (const { claim, error } of failures) fail(claim.event, error)
       for (const outcome of outcomes) settle(outcome)
-      changed.push(...outcomes.flatMap((outcome) => this.#learn(outcome)))
+      learned.push(...outcomes.flatMap((outcome) => this.#learn(outcome)))
     }
-    return changed
+    wake(learned)
+    return woken
   }
 
   /** Settles what waits for names that are bound, or that an event of this very batch brings. */

@@ -1,8 +1,5 @@
 /** A provider for tests of the engine: small bodies whose every field is at hand. */
-import {
-  defineUntypedWorkflow,
-  type DefineWorkflow,
-} from '../../src/workflow/define-workflow.ts'
+import { defineUntypedWorkflow, type DefineWorkflow } from '../../src/workflow/define-workflow.ts'
 import { money, type Money } from '../../src/core/money.ts'
 
 /** A body of the test provider. */

@@ -4,7 +4,13 @@
  */
 import type { Decision } from '../../src/workflow/decision.ts'
 import { byName, name } from '../../src/workflow/resolution.ts'
-import type { Accepts, Compare, DecideInput, StateOptions, Workflow } from '../../src/workflow/workflow.ts'
+import type {
+  Accepts,
+  Compare,
+  DecideInput,
+  StateOptions,
+  Workflow,
+} from '../../src/workflow/workflow.ts'
 import { anyTransition, definePay, shopStates, type PayBody } from './pay-events.ts'
 
 /** What one type decides. */
@@ -26,7 +32,10 @@ export interface ScriptedOptions {
  * A workflow with a script for each type. An event with `order` claims it and teaches its payment as a
  * name; one without waits for the order that its payment is a name of.
  */
-export function scripted(scripts: Readonly<Record<string, Script>>, options: ScriptedOptions = {}): Workflow {
+export function scripted(
+  scripts: Readonly<Record<string, Script>>,
+  options: ScriptedOptions = {},
+): Workflow {
   let workflow = definePay(options.name ?? 'scripted', {
     sources: ['pay'],
     initial: 'pending',

@@ -7,7 +7,14 @@ import { resolveEvent, settleWaiting } from '../../src/workflow/resolve-event.ts
 import type { EventHandler, Workflow } from '../../src/workflow/workflow.ts'
 import { factsOfBody } from '../../src/workflow/body-event.ts'
 import { play } from '../../src/testing/play.ts'
-import { anyTransition, definePay, pay, shopStates, usd, type PayBody } from '../support/pay-events.ts'
+import {
+  anyTransition,
+  definePay,
+  pay,
+  shopStates,
+  usd,
+  type PayBody,
+} from '../support/pay-events.ts'
 
 const base = definePay('base', {
   sources: ['pay'],
@@ -100,7 +107,10 @@ describe('resolveEvent', () => {
   })
 
   test('notOurs of every workflow ignores the event with all their reasons', () => {
-    const refusing = [workflow('a', () => notOurs('of an invoice')), workflow('b', () => notOurs('free'))]
+    const refusing = [
+      workflow('a', () => notOurs('of an invoice')),
+      workflow('b', () => notOurs('free')),
+    ]
     const resolved = resolve(refusing, inboxEvent(pay('paid')))
     expect(resolved).toMatchObject({ kind: 'ignored', reason: 'a: of an invoice; b: free' })
   })
@@ -173,7 +183,10 @@ describe('resolveEvent', () => {
 
   test('a body that cannot be read is dead with the reason', () => {
     const event = inboxEvent(pay('paid'), { content: { readable: false, reason: 'not JSON' } })
-    expect(resolve([workflow('a', () => '1')], event)).toMatchObject({ kind: 'dead', reason: 'not JSON' })
+    expect(resolve([workflow('a', () => '1')], event)).toMatchObject({
+      kind: 'dead',
+      reason: 'not JSON',
+    })
   })
 
   test.each([
@@ -194,7 +207,9 @@ describe('resolveEvent', () => {
   })
 
   test('a name made by hand is held to the same rules', () => {
-    const hostile = workflow('a', () => '1', { learn: () => [{ kind: 'intent', value: 'x'.repeat(300) }] })
+    const hostile = workflow('a', () => '1', {
+      learn: () => [{ kind: 'intent', value: 'x'.repeat(300) }],
+    })
     expect(resolve([hostile], inboxEvent(pay('paid')))).toMatchObject({
       kind: 'failed',
       error: { permanent: true, message: 'the name of kind intent is longer than 255 bytes' },
@@ -226,7 +241,10 @@ describe('resolveEvent', () => {
       decide: () => fulfill({ to: 'paid', effects: [{ type: 'license' }] }),
     })
     const app = play([ordinary])
-    app.deliver([pay('constructor', { order: '__proto__' }), pay('toString', { order: 'constructor' })])
+    app.deliver([
+      pay('constructor', { order: '__proto__' }),
+      pay('toString', { order: 'constructor' }),
+    ])
     expect(app.order('__proto__').state).toBe('paid')
     expect(app.inbox().map((entry) => entry.state)).toEqual(['processed', 'processed'])
     app.deliver(pay('__proto__', { order: '1' }))
@@ -234,16 +252,23 @@ describe('resolveEvent', () => {
   })
 
   test('own keys of a body called __proto__ stay data', () => {
-    const body = JSON.parse('{"id":"evt_p","type":"paid","order":"1","__proto__":{"order":"2"}}') as PayBody
-    const resolved = resolve([workflow('a', ({ event }) => event['order'] as string)], inboxEvent(body))
+    const body = JSON.parse(
+      '{"id":"evt_p","type":"paid","order":"1","__proto__":{"order":"2"}}',
+    ) as PayBody
+    const resolved = resolve(
+      [workflow('a', ({ event }) => event['order'] as string)],
+      inboxEvent(body),
+    )
     expect(resolved).toMatchObject({ kind: 'claim', orderId: '1' })
   })
 })
 
 describe('settleWaiting', () => {
   const event = inboxEvent(pay('paid'))
-  const bound = (orders: Record<string, { orderId: string; workflow: string }>) =>
-    (_: number, wanted: { value: string }) => orders[wanted.value] ?? null
+  const bound =
+    (orders: Record<string, { orderId: string; workflow: string }>) =>
+    (_: number, wanted: { value: string }) =>
+      orders[wanted.value] ?? null
 
   test('a name that leads to an order of a workflow that waits claims the event', () => {
     const waiting = resolve([workflow('a', () => byName('intent', 'pi_1'))], event)
@@ -253,7 +278,10 @@ describe('settleWaiting', () => {
   })
 
   test('the workflow of the order that the name leads to claims it, of all that wait', () => {
-    const both = [workflow('a', () => byName('intent', 'pi_1')), workflow('b', () => byName('intent', 'pi_1'))]
+    const both = [
+      workflow('a', () => byName('intent', 'pi_1')),
+      workflow('b', () => byName('intent', 'pi_1')),
+    ]
     const waiting = resolve(both, event)
     if (waiting.kind !== 'waiting') throw new Error('it does not wait')
     const settled = settleWaiting(waiting, bound({ pi_1: { orderId: '1', workflow: 'b' } }))
@@ -275,7 +303,10 @@ describe('settleWaiting', () => {
     const waiting = resolve([workflow('a', () => byName('intent', 'pi_1'))], event)
     if (waiting.kind !== 'waiting') throw new Error('it does not wait')
     const settled = settleWaiting(waiting, bound({ pi_1: { orderId: '1', workflow: 'z' } }))
-    expect(settled).toMatchObject({ kind: 'ignored', reason: expect.stringContaining('workflow z') })
+    expect(settled).toMatchObject({
+      kind: 'ignored',
+      reason: expect.stringContaining('workflow z'),
+    })
   })
 })
 
@@ -299,14 +330,18 @@ describe('waits that end unclaimed', () => {
     expect(app.findings()).toEqual([])
     app.advance(1)
     expect(app.findings()).toMatchObject([{ kind: 'wait_overdue', class: 'lag', state: 'open' }])
-    expect(app.inbox()).toMatchObject([{ state: 'deferred', overdue: true, waitsFor: 'intent pi_1' }])
+    expect(app.inbox()).toMatchObject([
+      { state: 'deferred', overdue: true, waitsFor: 'intent pi_1' },
+    ])
   })
 
   test("a type that says unclaimed: 'ignore' is ignored at its deadline", () => {
     const app = play([refund('a', 'ignore')])
     app.deliver(pay('refunded', { payment: 'pi_1' }))
     app.advance(day)
-    expect(app.inbox()).toMatchObject([{ state: 'ignored', reason: expect.stringContaining('intent pi_1') }])
+    expect(app.inbox()).toMatchObject([
+      { state: 'ignored', reason: expect.stringContaining('intent pi_1') },
+    ])
     expect(app.findings()).toEqual([])
   })
 
@@ -352,7 +387,11 @@ describe('waits that end unclaimed', () => {
         order: ({ event }) => event.order,
         learn: ({ event }) => [name('intent', event.payment)],
         decide: ({ event }) =>
-          fulfill({ to: 'paid', payment: { id: event.payment ?? '', money: usd(100) }, effects: [{ type: 'license' }] }),
+          fulfill({
+            to: 'paid',
+            payment: { id: event.payment ?? '', money: usd(100) },
+            effects: [{ type: 'license' }],
+          }),
       })
       .on('refunded', {
         order: ({ event }) => byName('intent', event.payment),
