@@ -6,14 +6,14 @@ import { createSignals, type Signals } from '../core/signals.ts'
 import { runBatch } from '../inbox/run-batch.ts'
 import { Receiver } from '../inbox/receiver.ts'
 import { createScan } from '../inbox/scan.ts'
-import { promoteDelayed, rearmRedelivered, type SweepContext } from '../inbox/sweep.ts'
+import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { areNewest, registerWorkflows } from '../ledger/register.ts'
 import { requireHealthy } from '../postgres/doctor.ts'
 import type { Database } from '../postgres/executor.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
-import { createDatabase, createPool } from '../postgres/pool.ts'
+import { createDatabase, createPool, type PoolLike } from '../postgres/pool.ts'
 import { readBody } from '../providers/body.ts'
 import { freezeJson } from '../workflow/any-event.ts'
 import { checkWorkflow } from '../workflow/check-workflow.ts'
@@ -45,6 +45,7 @@ export class HookledgerParts {
   #receiver: Receiver | undefined
   #installation: Promise<Installation> | undefined
   #newest = true
+  #upkeptAt: number | undefined
 
   constructor(options: HookledgerOptions) {
     this.#options = options
@@ -69,7 +70,10 @@ export class HookledgerParts {
 
   #connect(): Database {
     const { database, schemaName, limits } = this.config
-    if (database !== undefined && typeof database !== 'string') return createDatabase(database, schemaName)
+    if (database !== undefined && typeof database !== 'string') {
+      requireConnections(database)
+      return createDatabase(database, schemaName)
+    }
     const url = database ?? this.#databaseUrl ?? environmentVariable('DATABASE_URL')
     if (url === undefined) {
       throw new HookledgerError('HKL_CONFIG_INVALID', 'no database: set DATABASE_URL, or give `database` in the configuration, or run "hookledger dev"')
@@ -140,25 +144,42 @@ export class HookledgerParts {
       { work, sweep, upkeep: async () => void (await runUpkeep(work.db, work.limits)), refreshNewest: () => this.#refreshNewest() },
       options,
     )
-    this.signals.on('inbox.events.stored', () => worker.wake())
-    return worker
+    const unhear = this.signals.on('inbox.events.stored', () => worker.wake())
+    return {
+      ...worker,
+      stop: (timeoutMs) => {
+        unhear()
+        return worker.stop(timeoutMs)
+      },
+    }
   }
 
   /** Works off what is ready, for hosts without a long-lived worker. */
   async runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult> {
     const until = performance.now() + options.budgetMs
-    const { work } = await this.contexts()
+    const { work, sweep } = await this.contexts()
     const scan = createScan(work)
+    await sweepOnce(sweep)
     let events = 0
-    await promoteDelayed(work.db)
-    await rearmRedelivered(work.db)
-    for (;;) {
-      const { more, report } = await scan.next()
-      emitOutcomes(this.signals, report.settled)
-      events += report.settled.length
-      if (!more) return { events, idle: true }
+    for (let more = true; more; ) {
       if (performance.now() >= until) return { events, idle: false }
+      const next = await scan.next()
+      const suspect = next.more ? null : await runBatch(work, { kind: 'suspect' })
+      const settled = [...next.report.settled, ...(suspect?.settled ?? [])]
+      emitOutcomes(this.signals, settled)
+      events += settled.length
+      more = next.more || (suspect !== null && suspect.settled.length > 0)
     }
+    await this.#upkeepOnce()
+    return { events, idle: true }
+  }
+
+  /** A host without a long-lived worker still needs partitions ahead and retention, now and then. */
+  async #upkeepOnce(): Promise<void> {
+    const now = performance.now()
+    if (this.#upkeptAt !== undefined && now - this.#upkeptAt < 3_600_000) return
+    this.#upkeptAt = now
+    await runUpkeep(this.database(), this.config.limits)
   }
 
   /** Works off exactly these events, if they are ready. */
@@ -176,6 +197,13 @@ export class HookledgerParts {
     this.#database = undefined
     this.#installation = undefined
   }
+}
+
+/** A claim commits its batch row on a second connection while it holds the first: one is not enough. */
+function requireConnections(pool: PoolLike): void {
+  const most = 'options' in pool && typeof pool.options === 'object' && pool.options !== null && 'max' in pool.options ? pool.options.max : undefined
+  if (typeof most !== 'number' || most >= 3) return
+  throw new HookledgerError('HKL_CONFIG_INVALID', `database: the pool allows ${most} connections, at least 3 are needed (max: 3)`)
 }
 
 const unreadable = {

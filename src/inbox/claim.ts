@@ -146,12 +146,7 @@ export async function readClaimed(
       join ${s}sources s on s.source_id = e.source_id`,
     values: [keys],
   })
-  const bodies = await tx.query<{ event_key: string; body: Uint8Array }>({
-    text: `select event_key, body from ${s}claimed_payloads($1::bigint[], $2::date[])`,
-    values: [keys, [...new Set(rows.map((row) => row.receivedOn))]],
-    binary: true,
-  })
-  const byKey = new Map(bodies.map((row) => [BigInt(row.event_key), row.body]))
+  const byKey = await readBodies(db, tx, rows)
   const rowsByKey = new Map(rows.map((row) => [row.key, row]))
   return events
     .flatMap((found) => {
@@ -161,6 +156,28 @@ export async function readClaimed(
       return [{ row, event: eventOf(found, content, reading), finished: found.finished, decisionId: BigInt(found.decision_id) }]
     })
     .sort((a, b) => (a.row.key < b.row.key ? -1 : 1))
+}
+
+interface BodyRow {
+  event_key: string
+  body: Uint8Array | null
+}
+
+/** Bodies by event, in binary form; the few that are not plain UTF-8 are read again as text. */
+async function readBodies(db: Database, tx: Executor, rows: readonly ClaimedRow[]): Promise<Map<bigint, Uint8Array>> {
+  const days = [...new Set(rows.map((row) => row.receivedOn))]
+  const read = (keys: readonly string[], binary: boolean): Promise<BodyRow[]> =>
+    tx.query<BodyRow>({
+      text: `select event_key::text as event_key, body from ${db.schema}claimed_payloads($1::bigint[], $2::date[])`,
+      values: [keys, days],
+      binary,
+    })
+  const found = await read(rows.map((row) => row.key.toString()), true)
+  const inexact = found.filter((row) => row.body === null).map((row) => row.event_key)
+  if (inexact.length > 0) found.push(...(await read(inexact, false)))
+  const bodies = new Map<bigint, Uint8Array>()
+  for (const { event_key: key, body } of found) if (body !== null) bodies.set(BigInt(key), body)
+  return bodies
 }
 
 function contentOf(body: Uint8Array | undefined, reading: EventReading): EventContent {

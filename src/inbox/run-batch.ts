@@ -76,14 +76,19 @@ async function remedy(
     case 'without_event': {
       const { key, cause } = error as EventFailure
       await failEvent(ctx, selection, key, cause)
-      if (selection.kind === 'these') await again({ kind: 'these', keys: selection.keys.filter((each) => each !== key) })
-      return
+      if (selection.kind !== 'these') return
+      const others = selection.keys.filter((each) => each !== key)
+      if (others.length === 0) return
+      // a batch full of failing events would otherwise be run as often as it has events
+      if (reruns >= 3) return runEachAlone(ctx, others, report)
+      return again({ kind: 'these', keys: others })
     }
     case 'decide_again':
       return again(selection, { ...mode, checkPayers: true })
     case 'without_new_orders':
-      if (selection.kind === 'these' && selection.keys.length === 1 && !mode.openNew) return
-      return again(selection, { ...mode, openNew: false })
+      if (mode.openNew) return again(selection, { ...mode, openNew: false })
+      // not an order that would be opened: a name, or the row of an order that the app is opening
+      return selection.kind === 'these' ? runEachAlone(ctx, selection.keys, report) : undefined
     case 'run_again':
       await sleep(10 * 2 ** reruns * (0.5 + Math.random()))
       return again(selection)
@@ -114,6 +119,10 @@ async function split(
   }
 }
 
+async function runEachAlone(ctx: WorkContext, keys: readonly bigint[], report: RunReport): Promise<void> {
+  for (const key of keys) await runAlone(ctx, key, report)
+}
+
 /** An event whose order has to be opened runs alone; if that must wait for somebody, it cools down. */
 async function runAlone(ctx: WorkContext, key: bigint, report: RunReport): Promise<void> {
   try {
@@ -122,7 +131,7 @@ async function runAlone(ctx: WorkContext, key: bigint, report: RunReport): Promi
     report.left.push(...done.left)
   } catch (error) {
     if (remedyOf(error) === 'without_new_orders') report.cooling.push(key)
-    else await remedy(ctx, error, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false }, report, 1)
+    else await remedy(ctx, error, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false }, report, 0)
   }
 }
 

@@ -292,3 +292,11 @@ export async function rescueWaits(db: Database): Promise<number> {
     return (await runParts(tx, wakeParts(s, names))).get('woken') ?? 0
   })
 }
+
+/** One round of every sweep but the net; how many events became ready. */
+export async function sweepOnce(ctx: SweepContext): Promise<number> {
+  const ready = (await promoteDelayed(ctx.db)) + (await rearmRedelivered(ctx.db))
+  await adoptDeadBatches(ctx)
+  await expireDeferrals(ctx)
+  return ready
+}

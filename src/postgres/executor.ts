@@ -14,7 +14,10 @@ export type Value =
   | Uint8Array
   | readonly (string | number | boolean | null)[]
 
-/** A statement with its bound values. `binary` asks for binary results (used for bodies only). */
+/**
+ * A statement with its bound values. `binary` asks for binary results, of `text` and `bytea` columns
+ * only: bytes that the driver may not have carried exactly come back as null, to be read as text.
+ */
 export interface Statement {
   readonly text: string
   readonly values?: readonly Value[]

@@ -135,12 +135,19 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
   }
 }
 
+const replacement = Buffer.from('\ufffd')
+const byteaOid = 17
+
 /**
- * Binary results: bigint as text, anything else as bytes of its own. The driver's slices point into
- * its receive buffer, which the next packet may overwrite: they are copied.
+ * Binary results: half the size of hexadecimal text. The driver reads every value as UTF-8 first, so
+ * that bytes which are not come back with U+FFFD in their place: such a value may be inexact, and null
+ * says so. The same holds for numbers, which is why none may be read this way.
  */
 const binaryTypes = {
-  getTypeParser: (oid: number) => (value: Buffer) => (oid === 20 ? value.readBigInt64BE().toString() : Buffer.from(value)),
+  getTypeParser: (oid: number) => (value: Buffer) => {
+    if (oid !== byteaOid) return value.toString('utf8')
+    return value.includes(replacement) ? null : Buffer.from(value)
+  },
 } as unknown as pg.CustomTypesConfig
 
 /** An executor over one connection, such as the app's own transaction. */
