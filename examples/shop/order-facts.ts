@@ -15,8 +15,9 @@ export type LicenseState = 'pending' | 'paid' | 'disputed' | 'refunded' | 'lost'
 
 /** The facts with a payment that is being recorded. */
 export function withPayment(facts: Facts, paid: { readonly id: string; readonly money: Money }): Facts {
-  if (facts.payments.some((payment) => payment.id === paid.id)) return facts
-  return { ...facts, payments: [...facts.payments, { id: paid.id, ...paid.money, applied: true }] }
+  const recorded = facts.payments.find((payment) => payment.id === paid.id)
+  const others = facts.payments.filter((payment) => payment.id !== paid.id)
+  return { ...facts, payments: [...others, { id: paid.id, ...paid.money, ...recorded, applied: true }] }
 }
 
 /** The facts with an effect that is being recorded. */

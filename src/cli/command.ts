@@ -22,6 +22,8 @@ export const sharedArgs = {
 export interface CommandWorld {
   readonly environment: Environment
   readonly cwd: string
+  /** How the command line is called here, for what is suggested to try. */
+  readonly program: string
   readonly stdout: OutputStream
   readonly stderr: OutputStream
 }
@@ -64,7 +66,7 @@ export function command<const A extends ArgsDef>(
       }
       return run(input)
     },
-  }) as CommandDef
+  } satisfies CommandDef) as CommandDef
 }
 
 /** Declares a command of commands (`dead list`). Called bare it does what `otherwise` does. */
@@ -73,7 +75,8 @@ export function commandGroup(
   subCommands: Readonly<Record<string, CommandDef>>,
   otherwise: string,
 ): CommandDef {
-  return defineCommand({ meta, args: sharedArgs, subCommands: { ...subCommands }, default: otherwise }) as CommandDef
+  const args: ArgsDef = sharedArgs
+  return defineCommand({ meta, args, subCommands: { ...subCommands }, default: otherwise })
 }
 
 /** An error of use, in one line. */

@@ -6,7 +6,8 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { HookledgerError, type ErrorCode } from '../core/errors.ts'
-import { partsOf, type Hookledger } from '../hookledger.ts'
+import { partsOf, type Hookledger, type TransactionLike } from '../hookledger.ts'
+import type { ExtraRoutes } from '../server/router.ts'
 
 const names = ['hookledger.config.ts', 'hookledger.config.js', 'hookledger.config.mjs']
 
@@ -33,12 +34,28 @@ export function findConfigFile(cwd: string, given: string | undefined): string {
   }
 }
 
+/** What a configuration file exports. */
+export interface LoadedConfig {
+  readonly hookledger: Hookledger
+  /** The app's own routes, for `dev` and `start` to serve beside Hookledger's. */
+  readonly routes: ((context: AppRouteContext) => ExtraRoutes) | undefined
+  /** Makes what the app needs in the database; run by `dev` after it migrated. */
+  readonly setup: ((db: { query(text: string): Promise<unknown> }) => Promise<void>) | undefined
+}
+
+/** What the app's own routes are given. */
+export interface AppRouteContext {
+  readonly hookledger: Hookledger
+  /** Runs work in one transaction of the database. */
+  readonly transaction: <T>(work: (tx: TransactionLike) => Promise<T>) => Promise<T>
+}
+
 /**
  * Loads a configuration and checks its options.
  *
  * @throws HookledgerError with the file's name in front
  */
-export async function loadConfig(file: string, cwd: string): Promise<Hookledger> {
+export async function loadConfig(file: string, cwd: string): Promise<LoadedConfig> {
   try {
     const module = await importModule(file)
     const exported = module['hookledger'] ?? module['default']
@@ -47,7 +64,11 @@ export async function loadConfig(file: string, cwd: string): Promise<Hookledger>
     }
     // options are checked when they are first asked for: here, so that the line names the file
     void partsOf(exported as Hookledger).config
-    return exported as Hookledger
+    return {
+      hookledger: exported as Hookledger,
+      routes: functionOf(module, 'routes') as LoadedConfig['routes'],
+      setup: functionOf(module, 'setup') as LoadedConfig['setup'],
+    }
   } catch (error) {
     throw named(error, relative(cwd, file) || file)
   }
@@ -73,6 +94,10 @@ async function importModule(file: string): Promise<Record<string, unknown>> {
   }
   const { createJiti } = await import('jiti')
   return createJiti(import.meta.url, { interopDefault: false, nativeModules: ['hookledger'] }).import(file)
+}
+
+function functionOf(module: Readonly<Record<string, unknown>>, name: string): unknown {
+  return typeof module[name] === 'function' ? module[name] : undefined
 }
 
 /** The same failure, with the file's name in front, in one line. */

@@ -18,6 +18,9 @@ export interface DevFile {
   readonly providerUrl: string
 }
 
+/** The signing secret where STRIPE_WEBHOOK_SECRET is absent: known to everybody, for development only. */
+export const developmentSecret = 'whsec_development_only_0123456789'
+
 /** Where the file is. */
 export function devFilePath(dataDir: string): string {
   return join(dataDir, 'dev.json')

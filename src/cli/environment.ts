@@ -79,7 +79,7 @@ export class Environment {
   }
 
   /** The variable as it is, for what the simulated provider and the configuration share. */
-  value(name: 'STRIPE_WEBHOOK_SECRET' | 'STRIPE_API_KEY'): string | undefined {
+  value(name: 'STRIPE_WEBHOOK_SECRET'): string | undefined {
     return this.#get(name)
   }
 
@@ -92,7 +92,7 @@ export class Environment {
    * Gives a variable to what is loaded from now on (the configuration, its pool, a child process),
    * where it is not set: how a running or embedded database reaches the configuration.
    */
-  provide(name: 'DATABASE_URL' | 'STRIPE_API_BASE', value: string): void {
+  provide(name: 'DATABASE_URL' | 'STRIPE_API_BASE' | 'STRIPE_WEBHOOK_SECRET', value: string): void {
     if (this.#get(name) !== undefined) return
     process.env[name] = value
   }

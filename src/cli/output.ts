@@ -41,7 +41,7 @@ export class Output {
   readonly #options: OutputOptions
   readonly #narration: Style
   #progressShown = false
-  #progressAt = -Infinity
+  #progressAt = performance.now()
 
   constructor(options: OutputOptions) {
     this.#options = options

@@ -3,7 +3,7 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { createSignals, type Signals } from '../core/signals.ts'
-import { runBatch } from '../inbox/run-batch.ts'
+import { runBatch, runSuspect } from '../inbox/run-batch.ts'
 import { Receiver } from '../inbox/receiver.ts'
 import { createScan } from '../inbox/scan.ts'
 import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
@@ -72,7 +72,8 @@ export class HookledgerParts {
     const { database, schemaName, limits } = this.config
     if (database !== undefined && typeof database !== 'string') {
       requireConnections(database)
-      return createDatabase(database, schemaName)
+      // the app's own pool may wait for ever for a connection that fell silent: a worker may not
+      return createDatabase(database, schemaName, { answerWithinMs: limits.statementTimeoutMs + 5000 })
     }
     const url = database ?? this.#databaseUrl ?? environmentVariable('DATABASE_URL')
     if (url === undefined) {
@@ -164,7 +165,7 @@ export class HookledgerParts {
     for (let more = true; more; ) {
       if (performance.now() >= until) return { events, idle: false }
       const next = await scan.next()
-      const suspect = next.more ? null : await runBatch(work, { kind: 'suspect' })
+      const suspect = next.more ? null : await runSuspect(work)
       const settled = [...next.report.settled, ...(suspect?.settled ?? [])]
       emitOutcomes(this.signals, settled)
       events += settled.length

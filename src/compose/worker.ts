@@ -3,7 +3,7 @@
  */
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createScan } from '../inbox/scan.ts'
-import { runBatch } from '../inbox/run-batch.ts'
+import { runSuspect } from '../inbox/run-batch.ts'
 import type { Settled } from '../inbox/outcome-parts.ts'
 import {
   adoptDeadBatches,
@@ -93,7 +93,7 @@ export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker
       return gate.alone(() =>
         watched(async () => {
           const startedAt = performance.now()
-          const report = await runBatch(work, { kind: 'suspect' })
+          const report = await runSuspect(work)
           finished(report.settled, startedAt)
           return report.settled.length > 0
         }),

@@ -66,8 +66,13 @@ export function judgeEventFailure(
   if (error instanceof HookledgerError && !error.retryable) return { dead: true, reason: message }
   if (failures + 1 >= limits.maxAttempts) return { dead: true, reason: `failed ${failures + 1} times, last: ${message}` }
   const options = { firstMs: limits.firstRetryMs, maxMs: limits.maxRetryMs }
-  const asked = error instanceof RetryAfter ? Math.min(Math.max(error.delayMs, 0), limits.maxRetryMs) : null
-  return { dead: false, delayMs: asked ?? backoffMs(failures + 1, Math.random(), options), error: message }
+  return { dead: false, delayMs: askedDelay(error, limits.maxRetryMs) ?? backoffMs(failures + 1, Math.random(), options), error: message }
+}
+
+/** The delay that the user's code asked for; null where it asked for none, or for something else than a number. */
+function askedDelay(error: unknown, mostMs: number): number | null {
+  if (!(error instanceof RetryAfter) || !Number.isFinite(error.delayMs)) return null
+  return Math.min(Math.max(error.delayMs, 0), mostMs)
 }
 
 function isSql(error: unknown): boolean {

@@ -17,11 +17,11 @@ export interface ClaimedRow {
   readonly overdue: boolean
 }
 
-/** What to claim: the next ones after a key, or exactly these. */
+/** What to claim: the next ones after a key, exactly these, or a suspect (the one longest due, or this). */
 export type Selection =
   | { readonly kind: 'next'; readonly after: bigint; readonly limit: number; readonly except?: readonly bigint[] }
   | { readonly kind: 'these'; readonly keys: readonly bigint[] }
-  | { readonly kind: 'suspect' }
+  | { readonly kind: 'suspect'; readonly key?: bigint }
 
 /** A claimed event, re-read under its lock. */
 export interface ClaimedEvent {
@@ -72,8 +72,9 @@ export function claimStatement(schema: string, kind: 'next' | 'these' | 'suspect
     return `select ${columns} from ${schema}inbox_ready where event_key = any ($1::bigint[])
       order by event_key for update skip locked`
   }
-  return `select ${columns} from ${schema}inbox_suspects where due_at <= now()
-    order by event_key limit 1 for update skip locked`
+  return `select ${columns} from ${schema}inbox_suspects
+    where due_at <= now() and ($1::bigint is null or event_key = $1::bigint)
+    order by due_at, event_key limit 1 for update skip locked`
 }
 
 /** Locks rows. What it returns must be re-read: another worker may have finished it meanwhile. */
@@ -85,7 +86,7 @@ export async function claim(db: Database, tx: Executor, selection: Selection): P
         ? [selection.after.toString(), selection.limit, (selection.except ?? []).map(String)]
         : selection.kind === 'these'
           ? [selection.keys.map(String)]
-          : [],
+          : [selection.key?.toString() ?? null],
   })
   return rows.map((row) => ({
     key: BigInt(row.event_key),

@@ -69,12 +69,13 @@ function keysOf(rows: readonly ClaimedRow[]): string[] {
 
 function deferredPart(s: string, settled: readonly Settled[], defaultMs: number): WritePart | null {
   if (settled.length === 0) return null
-  // an event that waited before keeps its deadline: waiting again must not prolong it
+  // An event that waited before keeps its deadline: waiting again must not prolong it. Both this moment
+  // and that of an order's change are taken under the order's lock, so that the net can compare them.
   return {
     name: 'deferred',
     sql: `deferred as (
-      insert into ${s}inbox_deferred (event_key, received_on, attempts, deadline_at, waits_for, at_deadline, overdue)
-      select event_key, received_on, attempts, coalesce(deadline_at, now() + for_ms * interval '1 millisecond'), waits_for, at_deadline, overdue
+      insert into ${s}inbox_deferred (event_key, received_on, attempts, deferred_at, deadline_at, waits_for, at_deadline, overdue)
+      select event_key, received_on, attempts, clock_timestamp(), coalesce(deadline_at, now() + for_ms * interval '1 millisecond'), waits_for, at_deadline, overdue
       from unnest(:1::bigint[], :2::date[], :3::smallint[], :4::timestamptz[], :5::bigint[], :6::text[], :7::text[], :8::boolean[])
         as n(event_key, received_on, attempts, deadline_at, for_ms, waits_for, at_deadline, overdue)
       returning 1)`,
@@ -86,10 +87,15 @@ function deferredPart(s: string, settled: readonly Settled[], defaultMs: number)
       settled.map((each) => each.outcome.wait?.forMs ?? defaultMs),
       settled.map((each) => each.outcome.wait?.description ?? ''),
       settled.map((each) => each.outcome.wait?.atDeadline ?? 'finding'),
-      settled.map((each) => each.row.overdue),
+      settled.map((each) => staysOverdue(each)),
     ],
     expected: settled.length,
   }
+}
+
+/** An event whose wait was overdue before stays so; one that comes back from the dead waits anew. */
+export function staysOverdue({ row }: Settled): boolean {
+  return row.overdue && row.deadlineAt !== null
 }
 
 function waitsPart(s: string, settled: readonly Settled[]): WritePart | null {

@@ -120,7 +120,8 @@ export class Receiver {
 
   async #store(name: string, incoming: IncomingDelivery): Promise<IngestOutcome> {
     try {
-      await reach('R3')
+      const step = reach('R3')
+      if (step !== undefined) await step
     } catch {
       return this.refuse(name, 'unavailable', unavailable('unavailable'))
     }

@@ -31,9 +31,47 @@ export async function runBatch(
   selection: Selection,
   onClaimed: (keys: readonly bigint[]) => void = () => {},
 ): Promise<RunReport> {
-  const report: RunReport = { settled: [], claimed: [], left: [], cooling: [] }
-  await runSelection({ ...ctx, onClaimed }, selection, { openNew: true, checkPayers: false }, report, 0)
+  const report = emptyReport()
+  await runSelection({ ...ctx, onClaimed }, selection, wholeMode, report, 0)
   return report
+}
+
+/** Runs the suspect that is longest due, alone. One that cannot run now makes room for the next. */
+export async function runSuspect(ctx: WorkContext): Promise<RunReport> {
+  const report = emptyReport()
+  const seen: bigint[] = []
+  try {
+    await runSelection(withWatch(ctx, seen), { kind: 'suspect' }, wholeMode, report, 0)
+    await putOff(ctx, report.left)
+  } catch (error) {
+    await putOff(ctx, seen).catch(() => {})
+    throw error
+  }
+  return report
+}
+
+/** Tries one event again that had to wait for somebody; patience is short, since nothing else goes on meanwhile. */
+export async function runCooled(ctx: WorkContext, key: bigint): Promise<RunReport> {
+  const report = emptyReport()
+  await runAlone(ctx, key, report)
+  return report
+}
+
+const wholeMode: BatchMode = { openNew: true, checkPayers: false }
+
+/** How long an event that runs alone waits for a lock, in milliseconds. */
+const loneLockTimeoutMs = 100
+
+function emptyReport(): RunReport {
+  return { settled: [], claimed: [], left: [], cooling: [] }
+}
+
+async function putOff(ctx: WorkContext, keys: readonly bigint[]): Promise<void> {
+  if (keys.length === 0) return
+  await ctx.db.query({
+    text: `update ${ctx.db.schema}inbox_suspects set due_at = now() + interval '2 seconds' where event_key = any ($1::bigint[])`,
+    values: [keys.map(String)],
+  })
 }
 
 async function runSelection(
@@ -49,7 +87,7 @@ async function runSelection(
     report.settled.push(...done.settled)
     report.claimed.push(...done.claimed)
     report.left.push(...done.left)
-    for (const key of done.unopened) await runAlone(ctx, key, report)
+    if (selection.kind !== 'suspect') await runEachAlone(ctx, done.unopened, report)
   } catch (error) {
     if (reruns >= maxReruns) throw error
     await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
@@ -58,8 +96,9 @@ async function runSelection(
 
 /** The keys that a failed run had claimed; its selection may have been "the next ones". */
 function keysOf(selection: Selection, seen: readonly bigint[]): Selection {
-  if (selection.kind === 'suspect' || seen.length === 0) return selection
-  return { kind: 'these', keys: [...seen] }
+  const [first] = seen
+  if (first === undefined) return selection
+  return selection.kind === 'suspect' ? { kind: 'suspect', key: first } : { kind: 'these', keys: [...seen] }
 }
 
 async function remedy(
@@ -75,7 +114,7 @@ async function remedy(
   switch (remedyOf(error)) {
     case 'without_event': {
       const { key, cause } = error as EventFailure
-      await failEvent(ctx, selection, key, cause)
+      await failEvent(ctx, selection, key, cause, report)
       if (selection.kind !== 'these') return
       const others = selection.keys.filter((each) => each !== key)
       if (others.length === 0) return
@@ -88,7 +127,9 @@ async function remedy(
     case 'without_new_orders':
       if (mode.openNew) return again(selection, { ...mode, openNew: false })
       // not an order that would be opened: a name, or the row of an order that the app is opening
-      return selection.kind === 'these' ? runEachAlone(ctx, selection.keys, report) : undefined
+      if (selection.kind === 'these') return runEachAlone(ctx, selection.keys, report)
+      report.left.push(...(selection.kind === 'suspect' && selection.key !== undefined ? [selection.key] : []))
+      return
     case 'run_again':
       await sleep(10 * 2 ** reruns * (0.5 + Math.random()))
       return again(selection)
@@ -107,11 +148,11 @@ async function split(
   report: RunReport,
   reruns: number,
 ): Promise<void> {
-  if (selection.kind === 'suspect') return failEvent(ctx, selection, null, error)
+  if (selection.kind === 'suspect' && selection.key !== undefined) return failEvent(ctx, selection, selection.key, error, report)
   if (selection.kind !== 'these') throw error
   const { keys } = selection
   const [only] = keys
-  if (keys.length === 1 && only !== undefined) return failEvent(ctx, selection, only, error)
+  if (keys.length === 1 && only !== undefined) return failEvent(ctx, selection, only, error, report)
   const middle = Math.ceil(keys.length / 2)
   for (const half of [keys.slice(0, middle), keys.slice(middle)]) {
     // halving is not repeating: it may go as deep as it must
@@ -125,25 +166,28 @@ async function runEachAlone(ctx: WorkContext, keys: readonly bigint[], report: R
 
 /** An event whose order has to be opened runs alone; if that must wait for somebody, it cools down. */
 async function runAlone(ctx: WorkContext, key: bigint, report: RunReport): Promise<void> {
+  const { limits } = ctx
+  const patient = { ...ctx, limits: { ...limits, lockTimeoutMs: Math.min(limits.lockTimeoutMs, loneLockTimeoutMs) } }
   try {
-    const done = await workBatch(ctx, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false })
+    const done = await workBatch(patient, { kind: 'these', keys: [key] }, wholeMode)
     report.settled.push(...done.settled)
     report.left.push(...done.left)
   } catch (error) {
     if (remedyOf(error) === 'without_new_orders') report.cooling.push(key)
-    else await remedy(ctx, error, { kind: 'these', keys: [key] }, { openNew: true, checkPayers: false }, report, 0)
+    else await remedy(ctx, error, { kind: 'these', keys: [key] }, wholeMode, report, 0)
   }
 }
 
 /** Records the failure of one event in a transaction of its own: tried again later, or dead. */
-async function failEvent(ctx: WorkContext, selection: Selection, key: bigint | null, error: unknown): Promise<void> {
+async function failEvent(ctx: WorkContext, selection: Selection, key: bigint, error: unknown, report: RunReport): Promise<void> {
   const { db, ledger, limits, worker, reading } = ctx
-  const own: Selection = selection.kind === 'suspect' || key === null ? selection : { kind: 'these', keys: [key] }
-  await db.transaction(
+  const own: Selection = selection.kind === 'suspect' ? { kind: 'suspect', key } : { kind: 'these', keys: [key] }
+  const dead = await db.transaction(
     async (tx) => {
       const rows = await claim(db, tx, own)
       const [found] = await readClaimed(db, tx, rows, reading)
-      if (found === undefined) return
+      // another worker has it, or has finished it
+      if (found === undefined || found.finished) return []
       const verdict = judgeEventFailure(error, found.row.attempts, limits)
       const outcome = verdict.dead ? deadOutcome(found.event, found.decisionId, verdict.reason) : null
       const settled = outcome === null ? [] : [{ row: found.row, outcome, waits: [] }]
@@ -177,9 +221,11 @@ async function failEvent(ctx: WorkContext, selection: Selection, key: bigint | n
         },
         parts,
       )
+      return settled
     },
     { setup: claimSetup(limits) },
   )
+  report.settled.push(...dead)
 }
 
 /** Remembers which keys a run claimed, for the run after it, should it fail. */

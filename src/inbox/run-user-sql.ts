@@ -13,28 +13,45 @@ import { EventFailure } from './batch-failure.ts'
 import { userPlannerSetup } from './claim.ts'
 import type { Settled } from './outcome-parts.ts'
 import { userExecutor } from './user-executor.ts'
+import type { UserExecutor } from '../workflow/workflow.ts'
 
 type Plain = Extract<Resolved, { kind: 'plain' }>
+
+/**
+ * Runs one function of the user's, at the longest `withinMs`: one that never returns must hold up
+ * neither the batch nor this worker. It cannot be stopped, but its db refuses whatever it still tries.
+ */
+async function runOne<T>(tx: Executor, key: bigint, withinMs: number, run: (db: UserExecutor) => Promise<T>): Promise<T> {
+  const db = userExecutor(tx)
+  let timer: NodeJS.Timeout | undefined
+  try {
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`its function did not return within ${withinMs} ms`)), withinMs)
+    })
+    const result = await Promise.race([run(db), late])
+    db.throwFailure()
+    return result
+  } catch (error) {
+    throw new EventFailure(key, error)
+  } finally {
+    clearTimeout(timer)
+    db.close()
+  }
+}
 
 /** Runs plain handlers one after another; `ignored` is the reason where one says "not ours". */
 export async function runPlainHandlers(
   tx: Executor,
   plain: readonly Plain[],
+  withinMs: number,
 ): Promise<readonly { readonly event: InboxEvent; readonly ignored: string | null }[]> {
   if (plain.length === 0) return []
   await tx.query({ text: userPlannerSetup })
   const results: { event: InboxEvent; ignored: string | null }[] = []
   for (const { event, body, handler } of plain) {
-    const db = userExecutor(tx)
-    try {
-      const answer = await handler.run({ event: body, db })
-      const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
-      results.push({ event, ignored: refused ? answer.reason : null })
-    } catch (error) {
-      throw new EventFailure(event.key, error)
-    } finally {
-      db.close()
-    }
+    const answer = await runOne(tx, event.key, withinMs, async (db) => handler.run({ event: body, db }))
+    const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
+    results.push({ event, ignored: refused ? answer.reason : null })
   }
   return results
 }
@@ -45,6 +62,7 @@ export async function runEffectSql(
   settled: readonly Settled[],
   registry: Registry,
   orders: ReadonlyMap<string, OrderLedger>,
+  withinMs: number,
 ): Promise<void> {
   const runs = settled
     .flatMap(({ outcome }) => outcome.effects.map((effect) => ({ outcome, effect })))
@@ -55,19 +73,10 @@ export async function runEffectSql(
   if (runs.length === 0) return
   await tx.query({ text: userPlannerSetup })
   for (const { outcome, effect, run } of runs) {
-    const db = userExecutor(tx)
     const order = orders.get(outcome.orderId ?? '')
-    try {
-      await run({
-        db,
-        order: { id: outcome.orderId ?? '', subject: order?.subject ?? null },
-        effect: viewOf(effect, order),
-      })
-    } catch (error) {
-      throw new EventFailure(outcome.event.key, error)
-    } finally {
-      db.close()
-    }
+    await runOne(tx, outcome.event.key, withinMs, async (db) =>
+      run({ db, order: { id: outcome.orderId ?? '', subject: order?.subject ?? null }, effect: viewOf(effect, order) }),
+    )
   }
 }
 

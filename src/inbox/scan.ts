@@ -5,11 +5,17 @@
  * horizon's dead rows are not read again and again.
  */
 import type { WorkContext } from './work-batch.ts'
-import { runBatch, type RunReport } from './run-batch.ts'
+import { runBatch, runCooled, type RunReport } from './run-batch.ts'
 
-/** How long an event whose order somebody else is opening is not claimed again, in milliseconds. */
-const coolingMs = 500
+/** How long an event that had to wait for somebody is not tried again, in milliseconds: at first, and at most. */
+const firstCoolingMs = 250
+const maxCoolingMs = 4000
 const wrapMs = 1000
+
+interface Cooling {
+  readonly delayMs: number
+  untilMs: number
+}
 
 /** A scan over the ready list, shared by the claim loops of a process. */
 export interface Scan {
@@ -23,15 +29,36 @@ export interface Scan {
 export function createScan(ctx: WorkContext): Scan {
   let after = -1n
   let wrappedAt = performance.now()
-  const cooling = new Map<bigint, number>()
+  const cooling = new Map<bigint, Cooling>()
+
+  const cool = (key: bigint, delayMs: number): void => {
+    cooling.set(key, { delayMs, untilMs: performance.now() + delayMs * (1 + Math.random() / 2) })
+  }
+
+  /** One event that had to wait is tried alone: in a batch it would make all of it wait. */
+  const retryCooled = async (): Promise<RunReport | null> => {
+    const now = performance.now()
+    const [key, state] = [...cooling].find(([, each]) => each.untilMs <= now) ?? []
+    if (key === undefined || state === undefined) return null
+    state.untilMs = Number.POSITIVE_INFINITY // no other loop takes it meanwhile
+    try {
+      const report = await runCooled(ctx, key)
+      if (report.cooling.length > 0) cool(key, Math.min(maxCoolingMs, state.delayMs * 2))
+      else cooling.clear() // somebody let go: whatever else waited for him may go
+      return report
+    } catch (error) {
+      cool(key, state.delayMs)
+      throw error
+    }
+  }
 
   return {
     rewind() {
       after = -1n
     },
     async next() {
+      const cooled = await retryCooled()
       const now = performance.now()
-      for (const [key, until] of cooling) if (until <= now) cooling.delete(key)
       if (now - wrappedAt > wrapMs) {
         after = -1n
         wrappedAt = now
@@ -46,7 +73,8 @@ export function createScan(ctx: WorkContext): Scan {
           if (last !== undefined && last > after) after = last
         },
       )
-      for (const key of report.cooling) cooling.set(key, now + coolingMs * (1 + Math.random()))
+      for (const key of report.cooling) cool(key, firstCoolingMs)
+      if (cooled !== null) report.settled.push(...cooled.settled)
       const full = report.claimed.length >= ctx.limits.workBatch
       if (!full && after !== -1n) {
         after = -1n

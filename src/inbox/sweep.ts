@@ -38,7 +38,7 @@ export async function promoteDelayed(db: Database): Promise<number> {
 
 /**
  * Re-arms what a redelivery asks for: dead events (not poison), and deferred ones, which look again.
- * Attempts start anew at most once an hour.
+ * Attempts start anew at most once an hour; in between a redelivery is one more try.
  */
 export async function rearmRedelivered(db: Database): Promise<number> {
   const s = db.schema
@@ -50,14 +50,16 @@ export async function rearmRedelivered(db: Database): Promise<number> {
       keys as materialized (
         select distinct e.event_key from seen join ${s}inbox_events e on e.source_id = seen.source_id and e.event_id = seen.event_id),
       dead_locked as materialized (
-        select d.event_key from ${s}inbox_dead d
+        select d.event_key, exists (
+          select 1 from ${s}inbox_rearmed r where r.event_key = d.event_key and r.rearmed_at > now() - interval '1 hour') as lately
+        from ${s}inbox_dead d
         where d.event_key in (select event_key from keys) and d.rearmed_by = 'redelivery'
-          and not exists (select 1 from ${s}inbox_rearmed r where r.event_key = d.event_key and r.rearmed_at > now() - interval '1 hour')
-        order by d.event_key for update skip locked),
+        order by d.event_key for update of d skip locked),
       revived as (
-        delete from ${s}inbox_dead d using dead_locked l where d.event_key = l.event_key returning d.event_key, d.received_on),
+        delete from ${s}inbox_dead d using dead_locked l where d.event_key = l.event_key
+        returning d.event_key, d.received_on, case when l.lately then d.attempts else 0::smallint end as attempts, l.lately),
       noted as (
-        insert into ${s}inbox_rearmed (event_key) select event_key from revived order by event_key
+        insert into ${s}inbox_rearmed (event_key) select event_key from revived where not lately order by event_key
         on conflict (event_key) do update set rearmed_at = now()),
       deferred_locked as materialized (
         select d.event_key from ${s}inbox_deferred d where d.event_key in (select event_key from keys)
@@ -67,7 +69,7 @@ export async function rearmRedelivered(db: Database): Promise<number> {
         returning d.event_key, d.received_on, d.attempts, d.deadline_at, d.waits_for, d.overdue),
       unwaited as (delete from ${s}inbox_waits w using woken where w.event_key = woken.event_key)
       insert into ${s}inbox_ready (event_key, received_on, attempts, deadline_at, waits_for, overdue)
-      select event_key, received_on, 0::smallint, null::timestamptz, null::text, true from revived
+      select event_key, received_on, attempts, null::timestamptz, null::text, true from revived
       union all select event_key, received_on, attempts, deadline_at, waits_for, overdue from woken
       order by event_key on conflict (event_key) do nothing returning 1`,
   })

@@ -5,23 +5,46 @@ import { HookledgerError } from '../core/errors.ts'
 import type { Executor, Value } from '../postgres/executor.ts'
 import type { UserExecutor } from '../workflow/workflow.ts'
 
-/** A {@link UserExecutor} over a transaction; `close` makes it refuse whatever comes after the commit. */
-export function userExecutor(tx: Executor): UserExecutor & { close(): void } {
+/** A {@link UserExecutor} over a transaction, as the engine holds it. */
+export interface HeldExecutor extends UserExecutor {
+  /** Makes it refuse whatever comes after the commit. */
+  close(): void
+  /**
+   * Throws the first error of its SQL, also one that the user's code caught: PostgreSQL has given the
+   * whole transaction up by then, and nothing else of the batch could commit in it.
+   */
+  throwFailure(): void
+}
+
+/** A {@link UserExecutor} over a transaction. */
+export function userExecutor(tx: Executor): HeldExecutor {
   let open = true
+  let failure: { readonly error: unknown } | null = null
   return {
     close() {
       open = false
+    },
+    throwFailure() {
+      if (failure !== null) throw failure.error
     },
     async query<R>(text: string, values: readonly unknown[] = []) {
       if (!open) {
         throw new HookledgerError('HKL_TRANSACTION_CONTROL', 'this db ended with its transaction: await every query before returning')
       }
       refuseTransactionControl(text)
-      // always with values: the extended protocol takes one statement only
-      return tx.execute<R & object>({ text, values: values as Value[], extended: true })
+      try {
+        // always the extended protocol: it takes one statement only
+        return await tx.execute<R & object>({ text, values: values as Value[], extended: true })
+      } catch (error) {
+        failure ??= { error }
+        throw error
+      }
     },
   }
 }
+
+const control =
+  /^(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare\s+transaction|set\s+(?:local\s+|session\s+)?(?:transaction|session\s+characteristics|synchronous_commit))\b/
 
 /**
  * Refuses statements that would end or split the engine's transaction.
@@ -29,10 +52,35 @@ export function userExecutor(tx: Executor): UserExecutor & { close(): void } {
  * @throws HookledgerError HKL_TRANSACTION_CONTROL
  */
 export function refuseTransactionControl(text: string): void {
-  const first = text.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|;)*/, '').toLowerCase()
-  if (!/^(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare\s+transaction|set\s+(?:local\s+|session\s+)?(?:transaction|session\s+characteristics|synchronous_commit))\b/.test(first)) return
+  if (!control.test(text.slice(startOfStatement(text)).toLowerCase())) return
   throw new HookledgerError(
     'HKL_TRANSACTION_CONTROL',
-    'this db runs inside the engine\'s transaction, which commits everything or nothing: remove the transaction control',
+    "this db runs inside the engine's transaction, which commits everything or nothing: remove the transaction control",
   )
+}
+
+/** Where the first word begins: after spaces, semicolons and comments, which nest in PostgreSQL. */
+function startOfStatement(text: string): number {
+  let at = 0
+  for (;;) {
+    const from = at
+    while (/[\s;]/.test(text.charAt(at))) at++
+    if (text.startsWith('--', at)) {
+      const end = text.slice(at).search(/[\n\r]/)
+      at = end === -1 ? text.length : at + end
+    } else if (text.startsWith('/*', at)) at = endOfComment(text, at)
+    if (at === from) return at
+  }
+}
+
+function endOfComment(text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length; at++) {
+    if (text.startsWith('/*', at)) depth++
+    else if (text.startsWith('*/', at)) depth--
+    else continue
+    at++
+    if (depth === 0) return at + 1
+  }
+  return text.length
 }

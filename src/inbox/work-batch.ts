@@ -9,15 +9,17 @@ import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
-import type { OrderLedger } from '../workflow/order.ts'
+import type { Name, OrderLedger } from '../workflow/order.ts'
 import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
 import type { Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import type { Environment } from '../workflow/event.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
 import { claim, claimSetup, readClaimed, type ClaimedEvent, type ClaimedRow, type EventReading, type Selection } from './claim.ts'
-import type { LedgerPort } from './ledger-port.ts'
-import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
+import type { LedgerPort, SourceName } from './ledger-port.ts'
+import type { FindingKind } from '../workflow/finding-kinds.ts'
+import { inboxParts, staysOverdue, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
 import { deadOutcome, foldBatch, namesOf, orderlessOutcome, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
 import { runEffectSql, runPlainHandlers } from './run-user-sql.ts'
 
@@ -68,6 +70,7 @@ export async function workBatch(ctx: WorkContext, selection: Selection, mode: Ba
   try {
     return await ctx.db.transaction((tx) => batch.run(tx), {
       setup: claimSetup(ctx.limits),
+      needsAnother: true,
       beforeCommit: async () => reach('W6'),
       afterCommit: async () => reach('W7'),
     })
@@ -160,7 +163,7 @@ class Batch {
       if (outcome !== null) outcomes.push(outcome)
     }
     const plain = resolved.filter((each) => each.kind === 'plain')
-    for (const { event, ignored } of await runPlainHandlers(tx, plain)) {
+    for (const { event, ignored } of await runPlainHandlers(tx, plain, this.#ctx.limits.watchdogMs)) {
       const base = { ...emptyOutcome, decisionId: rowOf.get(event)?.decisionId ?? 0n, event }
       outcomes.push(
         ignored === null ? { ...base, kind: 'handled', reason: `handled ${event.eventType}` } : { ...base, kind: 'ignored', reason: ignored },
@@ -175,12 +178,30 @@ class Batch {
       if (verdict.dead) outcomes.push(deadOutcome(event, found.decisionId, verdict.reason))
       else retried.push({ row: found.row, delayMs: verdict.delayMs, error: verdict.error })
     }
+    const taken = await this.#boundNames(tx, outcomes, bound)
     for (const outcome of outcomes) {
       const found = rowOf.get(outcome.event)
-      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean => bound.has(ledger.nameKey(name))
+      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean => taken.has(ledger.nameKey(name))
       if (found !== undefined) settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
     }
     return { settled, retried, before, after: orders, unopened, bound }
+  }
+
+  /**
+   * The names that need not be waited for: bound already, or by this very batch. What a decision says
+   * is missing was not looked up before it, so that it is now.
+   */
+  async #boundNames(tx: Executor, outcomes: readonly Outcome[], bound: BoundNames): Promise<ReadonlySet<string>> {
+    const { ledger } = this.#ctx
+    const full = ({ event }: Outcome, names: readonly Name[]): SourceName[] =>
+      names.map((name) => ({ sourceId: event.sourceId, kind: name.kind, value: name.value }))
+    const taken = new Set(bound.keys())
+    for (const outcome of outcomes) {
+      if (outcome.orderId !== null) for (const name of full(outcome, outcome.learned)) taken.add(ledger.nameKey(name))
+    }
+    const missing = outcomes.flatMap((each) => (each.orderId === null ? [] : full(each, each.wait?.names ?? [])))
+    for (const key of (await ledger.lookupNames(tx, missing)).keys()) taken.add(key)
+    return taken
   }
 
   /** Locks the batch's orders; events whose order is held by somebody else leave the batch. */
@@ -195,7 +216,7 @@ class Batch {
     const before = new Map([...ledgers].map(([id, ledger]) => [id, snapshotOf(ledger)]))
     const unopened: bigint[] = []
     const ready = claims.filter(({ orderId, candidate, event }) => {
-      if (held.has(orderId)) return false
+      if (held.has(orderId) || isBeyond(candidate.workflow, ledgers.get(orderId))) return false
       if (this.#mode.openNew || ledgers.has(orderId) || candidate.workflow.opens !== 'event') return true
       unopened.push(event.key)
       return false
@@ -261,10 +282,8 @@ class Batch {
             eventKey: outcome.event.key,
           })),
         ),
-        closedFindings: settled.flatMap(({ row, outcome }) =>
-          row.overdue && outcome.kind !== 'deferred' && outcome.kind !== 'dead'
-            ? ['wait_overdue', 'dead_event'].map((kind) => ledger.findingId(kind, sourceText(outcome.event), `event:${row.key}`))
-            : [],
+        closedFindings: settled.flatMap((each) =>
+          resolvedKinds(each).map((kind) => ledger.findingId(kind, sourceText(each.outcome.event), `event:${each.row.key}`)),
         ),
         actor: worker,
       },
@@ -280,7 +299,7 @@ class Batch {
       }),
     )
     await reach('W5')
-    await runEffectSql(tx, settled, this.#ctx.registry, after)
+    await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)
   }
 
   async #writeNames(tx: Executor, decided: DecidedBatch): Promise<void> {
@@ -296,6 +315,12 @@ class Batch {
     ])
     if (conflicts.length > 0) throw new BatchOutdated()
   }
+}
+
+/** Whether an order is in a state that this version of its workflow does not know: a newer worker decides. */
+function isBeyond(workflow: Workflow, order: OrderLedger | undefined): boolean {
+  if (order === undefined || order.workflow !== workflow.name || workflow.states.has(order.state)) return false
+  return ![...workflow.states.values()].some((state) => state.renamedFrom === order.state)
 }
 
 interface LockedClaims {
@@ -325,6 +350,14 @@ function newNames(
       return outcome.orderId === null || decided.bound.has(key(full)) ? [] : [{ ...full, orderId: outcome.orderId }]
     }),
   )
+}
+
+/** Which findings about an event end with its new outcome: whatever it is now, it is no longer that. */
+function resolvedKinds(each: Settled): readonly FindingKind[] {
+  if (!each.row.overdue) return []
+  if (each.outcome.kind === 'dead') return ['wait_overdue']
+  if (each.outcome.kind === 'deferred' && staysOverdue(each)) return []
+  return ['wait_overdue', 'dead_event']
 }
 
 function sourceText(event: InboxEvent): string {

@@ -53,6 +53,7 @@ export async function applyBatch(
   const parts = [
     decisionsPart(s, batch),
     paymentsPart(s, batch),
+    acceptedPart(s, batch),
     effectsPart(s, batch),
     ...orderParts(s, batch),
     entitlementsPart(s, batch),
@@ -113,9 +114,15 @@ function storable(text: string): string {
 }
 
 function paymentsPart(s: string, batch: LedgerBatch): WritePart | null {
-  const rows = batch.decided.flatMap(({ outcome: o }) =>
-    o.payment === null || o.orderId === null ? [] : [{ ...o.payment, o, sourceId: o.event.sourceId, orderId: o.orderId }],
-  )
+  // a payment that is kept as not applied and accepted in the same batch is one row, of the decision that accepts it
+  const acceptedBy = acceptedPayments(batch)
+  const rows = batch.decided.flatMap(({ outcome: o }) => {
+    if (o.payment === null || o.orderId === null) return []
+    const { sourceId } = o.event
+    const accepted = acceptedBy.get(`${sourceId}\n${o.payment.id}`)
+    const row = { ...o.payment, sourceId, orderId: o.orderId, decisionId: accepted ?? o.decisionId }
+    return [{ ...row, applied: row.applied || accepted !== undefined }]
+  })
   if (rows.length === 0) return null
   rows.sort((a, b) => a.sourceId - b.sourceId || byteOrder(a.id, b.id))
   return {
@@ -131,8 +138,36 @@ function paymentsPart(s: string, batch: LedgerBatch): WritePart | null {
       rows.map((row) => row.amount.toString()),
       rows.map((row) => row.currency),
       rows.map((row) => row.applied),
-      rows.map((row) => row.o.decisionId.toString()),
+      rows.map((row) => row.decisionId.toString()),
     ],
+    expected: rows.length,
+  }
+}
+
+/** Payments that were kept as not applied and are accepted now: by key, the decision that accepts. */
+function acceptedPayments(batch: LedgerBatch): Map<string, bigint> {
+  return new Map(
+    batch.decided.flatMap(({ outcome: o }) =>
+      o.appliesPayment === null ? [] : [[`${o.event.sourceId}\n${o.appliesPayment}`, o.decisionId] as const],
+    ),
+  )
+}
+
+/** Those of them that an earlier batch recorded. Its figures stay; its order is under this batch's lock. */
+function acceptedPart(s: string, batch: LedgerBatch): WritePart | null {
+  const inserted = new Set(batch.decided.map(({ outcome: o }) => `${o.event.sourceId}\n${o.payment?.id ?? ''}`))
+  const rows = [...acceptedPayments(batch)].filter(([key]) => !inserted.has(key)).map(([key, decisionId]) => {
+    const [sourceId = '', ...id] = key.split('\n')
+    return { sourceId: Number(sourceId), id: id.join('\n'), decisionId }
+  })
+  if (rows.length === 0) return null
+  return {
+    name: 'accepted',
+    sql: `accepted as (
+      update ${s}ledger_payments p set applied = true, decision_id = n.decision_id
+      from unnest(:1::integer[], :2::text[], :3::bigint[]) as n(source_id, payment_id, decision_id)
+      where p.source_id = n.source_id and p.payment_id = n.payment_id and not p.applied returning 1)`,
+    values: [rows.map((row) => row.sourceId), rows.map((row) => row.id), rows.map((row) => row.decisionId.toString())],
     expected: rows.length,
   }
 }
@@ -177,7 +212,7 @@ function orderParts(s: string, batch: LedgerBatch): (WritePart | null)[] {
           name: 'moved',
           sql: `moved as (
             update ${s}orders o set state = n.state, subject = n.subject, source_id = n.source_id,
-              provider_account = n.provider_account, version = n.version, updated_at = now()
+              provider_account = n.provider_account, version = n.version, updated_at = clock_timestamp()
             from unnest(:1::text[], :2::text[], :3::text[], :4::integer[], :5::text[], :6::bigint[])
               as n(order_id, state, subject, source_id, provider_account, version)
             where o.order_id = n.order_id returning 1)`,
@@ -203,9 +238,14 @@ function orderParts(s: string, batch: LedgerBatch): (WritePart | null)[] {
   ]
 }
 
+/** Only these change what an order entitles to. */
+const changing: ReadonlySet<string> = new Set(['fulfilled', 'moved', 'reversed'])
+
 function entitlementsPart(s: string, batch: LedgerBatch): WritePart | null {
   const latest = new Map<string, bigint>()
-  for (const { outcome: o } of batch.decided) if (o.orderId !== null) latest.set(o.orderId, o.decisionId)
+  for (const { outcome: o } of batch.decided) {
+    if (o.orderId !== null && changing.has(o.kind)) latest.set(o.orderId, o.decisionId)
+  }
   const rows = [...batch.after.values()].flatMap((ledger) => {
     const old = new Map(batch.before.get(ledger.id)?.entitlements.map((row) => [`${row.subject}\u0000${row.entitlement}`, row]))
     return ledger.entitlements

@@ -63,6 +63,8 @@ export interface Database {
 export interface TransactionOptions {
   /** Extra simple statements sent together with BEGIN (only literals, no values). */
   readonly setup?: string
+  /** Says that `work` needs another connection meanwhile: the pool always keeps one free for it. */
+  readonly needsAnother?: boolean
   /** A failpoint or probe that runs just before COMMIT is sent. */
   readonly beforeCommit?: () => Promise<void>
   /** A failpoint or probe that runs when COMMIT was answered. */

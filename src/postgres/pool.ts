@@ -6,6 +6,7 @@
 import pg from 'pg'
 import { HookledgerError } from '../core/errors.ts'
 import type { Database, Executor, Result, Statement, TransactionOptions } from './executor.ts'
+import { Permits } from './permits.ts'
 import { schemaPrefix } from './schema-name.ts'
 import { sqlstateOf } from './sqlstate.ts'
 
@@ -40,19 +41,43 @@ export function createPool(options: PoolOptions): pg.Pool {
 /** The part of `pg.Pool` that is used; a user's own pool fits. */
 export type PoolLike = Pick<pg.Pool, 'connect' | 'on'>
 
+/** How a database over a pool behaves. */
+export interface DatabaseOptions {
+  /**
+   * Milliseconds within which every answer must come, that of COMMIT too. A connection that fell silent
+   * is given up after it; without it, whatever the pool says holds (by default: for ever).
+   */
+  readonly answerWithinMs?: number
+}
+
 /** A {@link Database} over a pool of the `pg` package. */
-export function createDatabase(pool: PoolLike, schemaName: string): Database {
+export function createDatabase(pool: PoolLike, schemaName: string, options: DatabaseOptions = {}): Database {
   pool.on('error', () => {}) // an idle connection that dies must not end the process
-  return new PooledDatabase(pool, schemaName)
+  return new PooledDatabase(pool, schemaName, options)
+}
+
+/** One set of permits for a pool, whoever shares it. */
+const permitsByPool = new WeakMap<object, Permits>()
+
+function permitsOf(pool: PoolLike): Permits {
+  const known = permitsByPool.get(pool)
+  if (known !== undefined) return known
+  const options: unknown = 'options' in pool ? pool.options : undefined
+  const most = typeof options === 'object' && options !== null && 'max' in options ? options.max : undefined
+  const permits = new Permits(typeof most === 'number' ? Math.max(1, most - 1) : Number.POSITIVE_INFINITY)
+  permitsByPool.set(pool, permits)
+  return permits
 }
 
 class PooledDatabase implements Database {
   readonly schema: string
   readonly schemaName: string
   readonly #pool: PoolLike
+  readonly #answerWithinMs: number | undefined
 
-  constructor(pool: PoolLike, schemaName: string) {
+  constructor(pool: PoolLike, schemaName: string, options: DatabaseOptions) {
     this.#pool = pool
+    this.#answerWithinMs = options.answerWithinMs
     this.schemaName = schemaName
     this.schema = schemaPrefix(schemaName)
   }
@@ -61,7 +86,7 @@ class PooledDatabase implements Database {
     const client = await this.#pool.connect()
     const guard = guardConnection(client)
     try {
-      const { rows } = await run<R>(client, statement)
+      const { rows } = await run<R>(client, statement, this.#answerWithinMs)
       guard.settle()
       guard.assertDurable()
       client.release()
@@ -73,16 +98,24 @@ class PooledDatabase implements Database {
     }
   }
 
-  async transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+  transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const run = (): Promise<T> => this.#transaction(work, options)
+    return options.needsAnother === true ? permitsOf(this.#pool).run(run) : run()
+  }
+
+  async #transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions): Promise<T> {
     const client = await this.#pool.connect()
+    const answerWithinMs = this.#answerWithinMs
     const guard = guardConnection(client)
     let committing = false
     try {
-      await client.query(`begin${options.setup === undefined ? '' : `; ${options.setup}`}`)
-      const result = await work(executorOf(client))
+      // said outright: a role or a pool may have another default
+      const begin = 'begin isolation level read committed'
+      await send(client, options.setup === undefined ? begin : `${begin}; ${options.setup}`, answerWithinMs)
+      const result = await work(executorOf(client, answerWithinMs))
       if (options.beforeCommit !== undefined) await options.beforeCommit()
       committing = true
-      const answer = await client.query('commit')
+      const answer = await send(client, 'commit', answerWithinMs)
       // COMMIT of a transaction that failed answers ROLLBACK without an error
       if (answer.command !== 'COMMIT') throw rolledBack()
       guard.assertDurable()
@@ -91,7 +124,7 @@ class PooledDatabase implements Database {
       if (options.afterCommit !== undefined) await options.afterCommit()
       return result
     } catch (error) {
-      if (!guard.settled) await abandon(client, committing, error)
+      if (!guard.settled) await abandon(client, committing, error, answerWithinMs)
       guard.settle()
       if (committing && isUnknown(error)) {
         throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the outcome of a COMMIT is not known', { cause: error })
@@ -151,31 +184,51 @@ const binaryTypes = {
 } as unknown as pg.CustomTypesConfig
 
 /** An executor over one connection, such as the app's own transaction. */
-export function executorOf(client: Pick<pg.ClientBase, 'query'>): Executor {
+export function executorOf(client: Pick<pg.ClientBase, 'query'>, answerWithinMs?: number): Executor {
   return {
-    query: async <R extends object>(statement: Statement) => (await run<R>(client, statement)).rows,
-    execute: (statement) => run(client, statement),
+    query: async <R extends object>(statement: Statement) => (await run<R>(client, statement, answerWithinMs)).rows,
+    execute: (statement) => run(client, statement, answerWithinMs),
   }
 }
 
-async function run<R extends object>(client: Pick<pg.ClientBase, 'query'>, statement: Statement): Promise<Result<R>> {
+/** Sends statements without values as one simple message. */
+async function send(client: pg.PoolClient, text: string, answerWithinMs: number | undefined): Promise<pg.QueryResult> {
+  return client.query({ text, ...deadlineOf(answerWithinMs) } as pg.QueryConfig)
+}
+
+/** The driver takes a deadline of a single query under this name, which its types leave out. */
+function deadlineOf(answerWithinMs: number | undefined): { query_timeout?: number } {
+  return answerWithinMs === undefined ? {} : { query_timeout: answerWithinMs }
+}
+
+async function run<R extends object>(
+  client: Pick<pg.ClientBase, 'query'>,
+  statement: Statement,
+  answerWithinMs: number | undefined,
+): Promise<Result<R>> {
   const values = statement.values === undefined ? [] : [...statement.values]
   const result = await client.query<R & pg.QueryResultRow>({
     text: statement.text,
     values,
     ...(statement.binary === true ? { binary: true, types: binaryTypes } : {}),
     ...(statement.extended === true ? { queryMode: 'extended' } : {}),
+    ...deadlineOf(answerWithinMs),
   } as pg.QueryConfig)
   return { rows: result.rows, rowCount: result.rowCount ?? 0 }
 }
 
 /** Rolls back where the connection still answers; a connection that saw an error is destroyed. */
-async function abandon(client: pg.PoolClient, committing: boolean, error: unknown): Promise<void> {
+async function abandon(
+  client: pg.PoolClient,
+  committing: boolean,
+  error: unknown,
+  answerWithinMs: number | undefined,
+): Promise<void> {
   let failure: Error | undefined = asError(error)
   // an error of the server, or of our own code, leaves a connection that can roll back and be reused
   if (!committing && (sqlstateOf(error) !== undefined || !looksLikeConnection(error))) {
     try {
-      await client.query('rollback')
+      await send(client, 'rollback', answerWithinMs)
       failure = undefined
     } catch (rollbackError) {
       failure = asError(rollbackError)

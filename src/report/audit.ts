@@ -100,6 +100,7 @@ function settingsOf(check: AuditCheck): string {
     'set transaction read only',
     `set local statement_timeout = '10min'`,
     `set local work_mem = '64MB'`,
+    'set local jit = off',
     ...(check.onHeap === true ? [heap] : []),
   ].join('; ')
 }

@@ -61,7 +61,8 @@ class StandaloneServer implements HookledgerServer {
   readonly #options: ServerOptions
   readonly #ready: ReadyCheck
   readonly #server: Server
-  readonly #inHand = new Set<ServerResponse>()
+  /** Every connection, with the responses that it still waits for. */
+  readonly #connections = new Map<Socket, Set<ServerResponse>>()
   #stopping: Promise<void> | undefined
 
   constructor(options: ServerOptions) {
@@ -110,7 +111,11 @@ class StandaloneServer implements HookledgerServer {
     )
     server.maxConnections = this.#options.maxConnections ?? 4096
     server.maxRequestsPerSocket = requestsPerConnection
-    server.on('connection', (socket) => void accepted(socket))
+    server.on('connection', (socket) => {
+      this.#connections.set(socket, new Set())
+      socket.once('close', () => this.#connections.delete(socket))
+      void accepted(socket)
+    })
     // Node would ask for the body by itself before anything was judged
     server.on('checkContinue', (request, response) => this.#refuseExpect(request, response))
     server.on('checkExpectation', (request, response) => this.#refuseExpect(request, response))
@@ -125,8 +130,11 @@ class StandaloneServer implements HookledgerServer {
         resolve()
       })
     })
-    for (const response of this.#inHand) closeAfter(response)
-    server.closeIdleConnections()
+    for (const [socket, inHand] of this.#connections) {
+      // nothing was acknowledged on a connection without a whole head, so it may go at once
+      if (inHand.size === 0) socket.destroy()
+      for (const response of inHand) closeAfter(response)
+    }
     const cut = setTimeout(() => {
       server.closeAllConnections()
     }, timeoutMs)
@@ -135,10 +143,12 @@ class StandaloneServer implements HookledgerServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#inHand.add(response)
+    const { socket } = request
+    const inHand = this.#connections.get(socket)
+    inHand?.add(response)
     response.once('close', () => {
-      this.#inHand.delete(response)
-      if (this.#stopping !== undefined) this.#server.closeIdleConnections()
+      inHand?.delete(response)
+      if (this.#stopping !== undefined && inHand?.size === 0) socket.destroySoon()
     })
     if (this.#stopping !== undefined) closeAfter(response)
     this.#dispatch(request, response, routeOf(request.url ?? ''))

@@ -101,7 +101,8 @@ function runFunction(
     }
   }
   const pick = (order: readonly number[]): object[] => order.flatMap((index) => events[index] ?? [])
-  for (const order of orders) {
+  for (let next = orders.next(); next.done !== true; next = orders.next()) {
+    const order = next.value
     const result = run(pick(order))
     if (!(result instanceof Promise)) {
       compare(order, result)
@@ -110,7 +111,7 @@ function runFunction(
     // one after the other: runs may share a database
     return (async () => {
       compare(order, await result)
-      for (const next of orders) compare(next, await run(pick(next)))
+      for (const later of orders) compare(later, await run(pick(later)))
       return report
     })()
   }

@@ -3,6 +3,7 @@
  * that can come one by one, together, or again.
  */
 import { factsOfBody, type BodyFacts } from './body-event.ts'
+import { stableText } from './difference.ts'
 import type { Environment, InboxEvent } from './event.ts'
 import { PlayRun } from './play.ts'
 import { createRegistry, type Registry } from './registry.ts'
@@ -161,4 +162,25 @@ export function endOf(run: PlayRun): RunEnd {
       : [],
   )
   return { orders: Object.fromEntries(orders), dead: Object.fromEntries(dead) }
+}
+
+/** The same for the same end, and cheap: what every order of a history is held to. */
+export function endText(run: PlayRun): string {
+  const lines: string[] = []
+  // no key contains NUL: two ends never run into the same text
+  const line = (...parts: readonly unknown[]): void => void lines.push(parts.join('\u0000'))
+  for (const [id, ledger] of run.orders) {
+    line(id, ledger.workflow, ledger.state)
+    for (const { type, reference, amount, currency, payment, data } of ledger.effects) {
+      const kept = Object.keys(data).length === 0 ? '' : stableText(data)
+      line(id, 'effect', type, reference, amount, currency, payment, kept)
+    }
+    for (const { subject, entitlement, quantity, validUntil, active } of ledger.entitlements) {
+      if (active) line(id, 'entitlement', subject, entitlement, quantity, validUntil?.getTime())
+    }
+  }
+  for (const { event, state, outcome } of run.events) {
+    if (state === 'dead') line('dead', event.eventId, outcome?.reason)
+  }
+  return lines.sort().join('\n')
 }

@@ -61,6 +61,7 @@ export class PlayInbox {
   /** Records an outcome; a wait lasts until `deadline` (kept, where it waited before). */
   settle(held: HeldEvent, outcome: Outcome, keys: readonly string[], deadline: Date): void {
     held.outcome = outcome
+    held.error = null
     held.state = isFinal(outcome.kind)
       ? 'processed'
       : (outcome.kind as 'deferred' | 'ignored' | 'dead')

@@ -166,11 +166,13 @@ export class PlayRun {
 
   /** Settles what waits for names that are bound, or that an event of this very batch brings. */
   #settleNames(first: readonly Resolved[]): { resolved: readonly Resolved[]; names: BoundNames } {
-    const names = new Map(this.#names)
+    // an event alone has nobody to teach
+    const names = first.length === 1 ? this.#names : new Map(this.#names)
     const lookup = (sourceId: number, name: Name): NamedOrder | null =>
       names.get(nameKey(sourceId, name)) ?? null
     for (let resolved = first; ;) {
-      for (const each of resolved) if (each.kind === 'claim') teach(each, names)
+      if (first.length > 1)
+        for (const each of resolved) if (each.kind === 'claim') teach(each, names)
       const next = resolved.map((each) =>
         each.kind === 'waiting' ? settleWaiting(each, lookup) : each,
       )

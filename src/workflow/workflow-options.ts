@@ -113,10 +113,10 @@ export function checkKnown(
 }
 
 /** Checks what names a workflow, source, state or effect. */
-export function checkName(what: string, value: string): void {
+export function checkName(what: 'workflow' | 'source' | 'state' | 'effect', value: string): void {
   if (typeof value === 'string' && /^[A-Za-z][A-Za-z0-9_-]{0,62}$/.test(value)) return
   invalid(
-    `a ${what} name must be letters, digits, _ or -, a letter first, at most 63: "${String(value).slice(0, 80)}"`,
+    `"${String(value).slice(0, 80)}" cannot be the name of ${what === 'effect' ? 'an' : 'a'} ${what}: use letters, digits, _ and -, a letter first, at most 63`,
   )
 }
 

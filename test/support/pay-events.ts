@@ -1,5 +1,9 @@
 /** A provider for tests of the engine: small bodies whose every field is at hand. */
-import { defineUntypedWorkflow, type DefineWorkflow } from '../../src/workflow/define-workflow.ts'
+import {
+  defineUntypedWorkflow,
+  type DefineWorkflow,
+  type WorkflowBuilder,
+} from '../../src/workflow/define-workflow.ts'
 import { money, type Money } from '../../src/core/money.ts'
 
 /** A body of the test provider. */
@@ -21,6 +25,12 @@ export const definePay: DefineWorkflow<{
   pay: Readonly<Record<string, PayBody>>
   other: Readonly<Record<string, PayBody>>
 }> = defineUntypedWorkflow as never
+
+/** The same without the types that hold a workflow to what it declares: as plain JavaScript sees it. */
+export const defineLoosely = defineUntypedWorkflow as never as (
+  name: string,
+  options: object,
+) => WorkflowBuilder<Readonly<Record<string, PayBody>>, string, string, string | null>
 
 let made = 0
 

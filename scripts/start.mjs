@@ -1,0 +1,7 @@
+/** `npm start`: `hookledger dev` on the demo shop, with the simulation; `npm start -- --no-simulate` without. */
+import { fileURLToPath } from 'node:url'
+
+const command = fileURLToPath(new URL('hookledger.mjs', import.meta.url))
+// the worker process runs what this one is said to run: the command line, not this script again
+process.argv = [process.argv[0], command, 'dev', '--simulate', ...process.argv.slice(2)]
+await import('./hookledger.mjs')

@@ -1,0 +1,23 @@
+/** The commands; each is loaded when it is asked for. */
+import type { CommandDef } from 'citty'
+
+type Lazy = () => Promise<CommandDef>
+
+/** Every command by name, in the order in which help lists them. */
+export const commands: Readonly<Record<string, Lazy>> = {
+  dev: async () => (await import('./dev.ts')).devCommand,
+  start: async () => (await import('./start.ts')).startCommand,
+  init: async () => (await import('./init.ts')).initCommand,
+  migrate: async () => (await import('./migrate.ts')).migrateCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  status: async () => (await import('./status.ts')).statusCommand,
+  explain: async () => (await import('./explain.ts')).explainCommand,
+  audit: async () => (await import('./audit.ts')).auditCommand,
+  findings: async () => (await import('./findings.ts')).findingsCommand,
+  dead: async () => (await import('./dead.ts')).deadCommand,
+  replay: async () => (await import('./replay.ts')).replayCommand,
+  send: async () => (await import('./send.ts')).sendCommand,
+  graph: async () => (await import('./graph.ts')).graphCommand,
+  prune: async () => (await import('./prune.ts')).pruneCommand,
+  'internal-work': async () => (await import('./work.ts')).workCommand,
+}

@@ -1,0 +1,43 @@
+/** `hookledger doctor`: what the promises rest on, asked of the live server. Exit 3 when something is found. */
+import type { CommandDef } from 'citty'
+import { diagnose, type Diagnosis } from '../postgres/doctor.ts'
+import { command } from './command.ts'
+import type { Style } from './output.ts'
+import { connect, openProject } from './project.ts'
+import { plural } from './table.ts'
+
+interface DoctorReport {
+  readonly healthy: boolean
+  readonly accept_durability: string | null
+  readonly found: readonly Diagnosis[]
+}
+
+/** The command. */
+export const doctorCommand: CommandDef = command(
+  { name: 'doctor', description: 'Checks the server, the schema and its indexes; exit 3 when something is found' },
+  {},
+  async ({ args, out, world }) => {
+    const project = await openProject(world, args.config)
+    const { db, close } = connect(world, project)
+    try {
+      const found = await diagnose(db)
+      const accepted = project.parts.config.acceptDurability
+      const open = found.filter((each) => each.acceptable !== true || accepted === undefined)
+      const report: DoctorReport = { healthy: open.length === 0, accept_durability: accepted ?? null, found }
+      out.result(report, doctorText)
+      return report.healthy ? 0 : 3
+    } finally {
+      await close()
+    }
+  },
+)
+
+function doctorText(report: DoctorReport, style: Style): string {
+  const lines = report.found.map((each) => {
+    if (each.acceptable === true && report.accept_durability !== null) return `${style.warning('accepted')} ${each.message}`
+    return `${each.breaks === undefined ? style.warning('look at') : style.bad(`breaks ${each.breaks}`)} ${each.message}`
+  })
+  const reason = report.accept_durability === null ? [] : [`acceptDurability: ${report.accept_durability}`]
+  const verdict = report.healthy ? style.good('nothing to do') : style.bad(plural(report.found.length, 'finding'))
+  return [...lines, ...reason, verdict].join('\n')
+}

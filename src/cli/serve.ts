@@ -1,0 +1,166 @@
+/**
+ * The HTTP side of `dev` and `start`: the server over the receiver, readiness, metrics that include
+ * what the worker process reports, and the worker process itself.
+ */
+import type { AddressInfo } from 'node:net'
+import { createSignals, type EventOutcome, type Signals } from '../core/signals.ts'
+import type { TransactionLike } from '../hookledger.ts'
+import { logSignals, type Log, type LogLevel } from '../observe/log.ts'
+import { newestMigration, schemaVersion } from '../postgres/migrate.ts'
+import { gauges } from '../report/gauges.ts'
+import { createMetrics } from '../server/metrics.ts'
+import type { ExtraRoutes } from '../server/router.ts'
+import { createHookledgerServer } from '../server/server.ts'
+import type { Closing } from './closing.ts'
+import type { CommandWorld } from './command.ts'
+import type { Project } from './project.ts'
+import type { WorkReport } from './work-messages.ts'
+import { WorkProcess } from './work-process.ts'
+
+/** What to serve. */
+export interface ServeOptions {
+  readonly world: CommandWorld
+  readonly project: Project
+  readonly log: Log
+  readonly closing: Closing
+  readonly roles: { readonly receive: boolean; readonly work: boolean }
+  readonly host: string
+  readonly port: number
+  /** Taken instead of the port when that is in use; undefined: being in use is an error. */
+  readonly otherPort?: number
+  readonly pretty: boolean
+  /** Milliseconds for what is in hand when it stops. */
+  readonly stopMs: number
+}
+
+/** A served project. */
+export interface Serving {
+  /** `http://127.0.0.1:4000`: how this machine reaches it. */
+  readonly url: string
+  /** From now on `/readyz` answers by what the database says. */
+  ready(): void
+  setLogLevel(level: LogLevel): void
+  /** Ends the worker at once. */
+  killWorker(): void
+}
+
+/** Starts the server and the worker; what they need is checked and registered already. */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { project, log, closing, roles, stopMs } = options
+  const { parts } = project
+  let isReady = false
+  const counted = createSignals()
+  closing.add('log', logSignals(parts.signals, log))
+  const worker = roles.work ? startableWorker(options, counted) : undefined
+  const receiver = parts.receiver()
+  const metrics = createMetrics(mirrored(parts.signals, counted), () => gauges(parts.database()))
+  closing.add('metrics', () => metrics.stop())
+  const server = createHookledgerServer({
+    ingest: (request) => receiver.ingest(request),
+    hasSource: (name) => roles.receive && receiver.hasSource(name),
+    onRefused: (source, reason, status) => void receiver.refuse(source, reason, { status }),
+    limits: parts.config.limits,
+    ready: async () => isReady && (await schemaVersion(parts.database())) >= newestMigration,
+    metrics: () => metrics.render(),
+    ...appRoutes(options),
+  })
+  const address = await listen(options, server)
+  if (worker !== undefined) {
+    closing.add('worker', () => worker.stop(stopMs))
+    parts.signals.on('inbox.events.stored', () => worker.wake())
+    await worker.start()
+  }
+  // the last to be opened is the first to be closed: nothing new comes in while the worker finishes
+  closing.add('server', () => server.stop(stopMs))
+  return {
+    url: urlOf(address),
+    ready: () => {
+      isReady = true
+    },
+    setLogLevel(level) {
+      log.level = level
+      worker?.setLogLevel(level)
+    },
+    killWorker: () => worker?.kill(),
+  }
+}
+
+async function listen(options: ServeOptions, server: ReturnType<typeof createHookledgerServer>): Promise<AddressInfo> {
+  const { host, port, otherPort } = options
+  try {
+    return await server.listen(port, host)
+  } catch (error) {
+    const taken = error instanceof Error && 'code' in error && error.code === 'HKL_SERVER_IN_USE'
+    if (!taken || otherPort === undefined) throw error
+    return server.listen(otherPort, host)
+  }
+}
+
+function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
+  const { world, project, log, pretty } = options
+  return new WorkProcess({
+    args: ['internal-work', '--config', project.file, ...(pretty ? ['--pretty'] : []), '--log-level', log.level],
+    env: world.environment.forChild({}) as NodeJS.ProcessEnv,
+    onReport: (report) => count(report, counted),
+    onDeath: (how, restartMs) => log.warn({ restart_ms: restartMs }, `the worker ${how}: another one starts in ${restartMs} ms`),
+  })
+}
+
+/** What the worker reports, as signals for the metrics of this process. */
+function count(report: Exclude<WorkReport, { kind: 'ready' | 'awake' }>, counted: Signals): void {
+  if (report.kind === 'signal') return counted.emit(report.name, report.detail as never)
+  for (const [outcome, times] of Object.entries(report.counts)) {
+    for (let time = 0; time < times; time++) counted.emit('inbox.event.decided', { ...nobody, outcome })
+  }
+}
+
+/** An outcome of which only its kind is known. */
+const nobody: EventOutcome = {
+  eventId: '',
+  eventType: '',
+  source: '',
+  outcome: '',
+  reason: '',
+  orderId: null,
+  workflow: null,
+  from: null,
+  to: null,
+  effects: [],
+  granted: [],
+  revoked: [],
+  findings: [],
+  waitsFor: null,
+  until: null,
+  attempts: 0,
+  ageMs: 0,
+}
+
+/** The signals of this process and those of its worker, to one listener. */
+function mirrored(own: Signals, reported: Signals): Signals {
+  return {
+    emit: (name, detail) => own.emit(name, detail),
+    has: (name) => own.has(name) || reported.has(name),
+    on(name, listener) {
+      const stops = [own.on(name, listener), reported.on(name, listener)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+  }
+}
+
+function appRoutes({ project }: ServeOptions): { routes?: ExtraRoutes } {
+  const { loaded, parts } = project
+  if (loaded.routes === undefined) return {}
+  const transaction = <T>(work: (tx: TransactionLike) => Promise<T>): Promise<T> =>
+    parts.database().transaction((tx) =>
+      work({ query: (text, values) => tx.execute({ text, values: (values ?? []) as never }) }),
+    )
+  return { routes: loaded.routes({ hookledger: loaded.hookledger, transaction }) }
+}
+
+/** An address that listens on everything is reached on this machine's own. */
+function urlOf({ address, port }: AddressInfo): string {
+  const own = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address
+  return `http://${own.includes(':') ? `[${own}]` : own}:${port}`
+}

@@ -1,0 +1,91 @@
+/** `hookledger status`: counts and ages, and what deserves a look first. */
+import type { CommandDef } from 'citty'
+import { status, type StatusReport } from '../report/status.ts'
+import { command } from './command.ts'
+import type { Style } from './output.ts'
+import { withDatabase } from './project.ts'
+import { columns, duration, plural, relative } from './table.ts'
+
+/** The command. */
+export const statusCommand: CommandDef = command(
+  { name: 'status', description: 'How much is in which state, how old it is, what is late' },
+  {},
+  async ({ args, out, world }) =>
+    withDatabase(world, args.config, async (db) => {
+      out.result(await status(db), statusText)
+      return 0
+    }),
+)
+
+/** The report for a person. */
+export function statusText(report: StatusReport, style: Style): string {
+  const { events, pending, waiting, deliveries, workers } = report
+  const age = pending.oldest_age_ms === null ? '' : `oldest ${duration(pending.oldest_age_ms)}`
+  const late = waiting.overdue === 0 ? '' : `${waiting.overdue} overdue`
+  const due = waiting.next_deadline_at === null ? '' : `next deadline ${relative(waiting.next_deadline_at)}`
+  const counts = [
+    ['pending', String(events.pending), joined(age, split(pending))],
+    ['waiting', String(events.deferred), joined(late, due)],
+    ['processed', String(events.processed), ''],
+    ['ignored', String(events.ignored), ''],
+    ['dead', String(events.dead), ''],
+  ]
+  const last = deliveries.last_new_event_at === null ? '' : `, the last new event ${relative(deliveries.last_new_event_at)}`
+  return [
+    style.strong(`${report.schema} (${report.environment}), migration ${report.migration}`),
+    '',
+    columns(counts, [1]),
+    '',
+    `${plural(events.total, 'event')} in ${plural(deliveries.total, 'delivery').replace('deliverys', 'deliveries')}, ${plural(deliveries.duplicates, 'duplicate')}${last}`,
+    workers.batches === 0
+      ? `no batch in work, ${workers.decided_last_minute} decisions in the last minute`
+      : `${plural(workers.batches, 'batch').replace('batchs', 'batches')} in work (oldest ${duration(workers.oldest_batch_age_ms ?? 0)}), ${workers.decided_last_minute} decisions in the last minute`,
+    `${plural(report.entitlements.active, 'active entitlement')}`,
+    ...ordersText(report),
+    ...findingsText(report),
+    ...rejectionsText(report),
+    ...adviceOf(report).map((line) => style.bad(line)),
+  ].join('\n')
+}
+
+function split(pending: StatusReport['pending']): string {
+  const parts = [
+    pending.delayed === 0 ? '' : `${pending.delayed} to be tried again`,
+    pending.suspects === 0 ? '' : `${pending.suspects} suspects`,
+  ]
+  return joined(...parts)
+}
+
+function joined(...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(', ')
+}
+
+function ordersText(report: StatusReport): string[] {
+  if (report.orders.length === 0) return []
+  const rows = report.orders.map((each) => [each.workflow, each.state, String(each.orders)])
+  return ['', columns([['workflow', 'state', 'orders'], ...rows], [2])]
+}
+
+function findingsText(report: StatusReport): string[] {
+  if (report.findings.length === 0) return ['', 'no open findings']
+  const rows = report.findings.map((each) => [each.class, each.kind, String(each.open), each.overdue === 0 ? '' : `${each.overdue} overdue`])
+  return ['', columns([['class', 'finding', 'open', ''], ...rows], [2])]
+}
+
+function rejectionsText(report: StatusReport): string[] {
+  if (report.rejections.length === 0) return []
+  const rows = report.rejections.map((each) => [each.source, each.reason, String(each.times)])
+  return ['', columns([['source', 'refused in 24 h', 'times'], ...rows], [2])]
+}
+
+/** What to do about what is wrong, worst first. */
+function adviceOf(report: StatusReport): string[] {
+  const overdue = report.findings.reduce((sum, each) => sum + each.overdue, 0)
+  const stuck = report.events.pending > 0 && (report.pending.oldest_age_ms ?? 0) > 60_000 && report.workers.decided_last_minute === 0
+  const advice = [
+    ...(stuck ? ['nothing is being worked on: is a worker running? (hookledger start --roles work)'] : []),
+    ...(report.events.dead > 0 ? [`${plural(report.events.dead, 'dead event')}: hookledger dead list`] : []),
+    ...(overdue > 0 ? [`${plural(overdue, 'finding')} overdue: hookledger findings list --overdue`] : []),
+  ]
+  return advice.length === 0 ? [] : ['', ...advice]
+}

@@ -1,0 +1,137 @@
+/**
+ * What each role may do, object by object. Columns are named wherever the whole row would be too much:
+ * nobody but the owner reads a stored body, and time, transaction and role of a record are the
+ * database's to write. A row lock needs the right to update something: then it is a column that decides nothing.
+ */
+
+/** A role that something runs as. */
+export type RuntimeRole = 'receiver' | 'worker' | 'console' | 'privacy'
+
+/** A right on an object of the schema. */
+export type Right = readonly [right: string, kind: 'table' | 'sequence' | 'function', object: string]
+
+const select = (...tables: string[]): Right[] => tables.map((table) => ['select', 'table', table])
+const execute = (...functions: string[]): Right[] => functions.map((name) => ['execute', 'function', name])
+
+/** Bounded by what is stored as the retention: whoever may call them cannot have less kept. */
+const upkeep = execute(
+  'make_payload_partitions(integer)',
+  'hold_payloads(integer, integer)',
+  'drop_payload_partitions(integer)',
+  'drop_identities(integer, integer)',
+  'payload_state()',
+)
+
+/** Takes deliveries in, and cannot read, change or remove what it took in. */
+const receiver: readonly Right[] = [
+  ['select (migration_id)', 'table', 'migrations'],
+  ['select (environment)', 'table', 'installation'],
+  ['select (source_id, provider, provider_account, environment), insert (provider, provider_account, environment)', 'table', 'sources'],
+  ['select (event_key, source_id, event_id)', 'table', 'inbox_events'],
+  ['insert (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)', 'table', 'inbox_events'],
+  ['insert (event_key, received_on, body)', 'table', 'payloads'],
+  ['insert (event_key, received_on)', 'table', 'inbox_ready'],
+  ['insert (source_id, event_id, body_sha256)', 'table', 'deliveries'],
+  ['insert (source_id, event_id)', 'table', 'inbox_redeliveries'],
+  // what is known of a duplicate
+  ['select (event_key, final, kind)', 'table', 'ledger_decisions'],
+  // counters of what was refused: no evidence of anything
+  ['select (source, reason, minute, times), insert (source, reason, times), update (times, last_at)', 'table', 'rejections'],
+  ...upkeep,
+]
+
+/** The record of everything, which worker and console read; no table of bodies is among them. */
+const records = select(
+  'migrations',
+  'sources',
+  'inbox_events',
+  'deliveries',
+  'inbox_ready',
+  'inbox_delayed',
+  'inbox_deferred',
+  'inbox_waits',
+  'inbox_ignored',
+  'inbox_dead',
+  'inbox_rearmed',
+  'inbox_redeliveries',
+  'inbox_batches',
+  'inbox_suspects',
+  'rejections',
+  'workflow_states',
+  'workflow_versions',
+  'ledger_decisions',
+  'orders',
+  'order_names',
+  'ledger_payments',
+  'fulfillment_effects',
+  'entitlements',
+  'entitlement_rules',
+  'findings',
+  'operator_acts',
+  'retention',
+  'webhook_inbox',
+  'decisions',
+  'payments',
+  'current_entitlements',
+)
+
+/** Which bodies are kept, without them. */
+const keptBodies: readonly Right[] = [
+  ['select (event_key, received_on)', 'table', 'payloads'],
+  ['select (event_key, held_at)', 'table', 'payloads_held'],
+  ...execute('is_payload_intact(bigint)', 'payload_state()'),
+]
+
+const decisionColumns =
+  'decision_id, event_key, order_id, workflow, kind, final, from_state, to_state, entitles, reason, evidence, workflow_version, actor, attempts, supersedes'
+
+/** Decides and records. It adds to the ledger and takes nothing from it; bodies come from `claimed_payloads`. */
+const worker: readonly Right[] = [
+  ...records,
+  ...keptBodies,
+  ...select('installation'),
+  ['insert, delete, update (overdue)', 'table', 'inbox_ready'],
+  ['insert, delete, update (overdue)', 'table', 'inbox_delayed'],
+  ['insert, delete, update (overdue)', 'table', 'inbox_deferred'],
+  ['insert, delete', 'table', 'inbox_waits'],
+  ['insert, delete, update (ignored_at)', 'table', 'inbox_ignored'],
+  ['insert, delete, update (died_at)', 'table', 'inbox_dead'],
+  ['insert, update (rearmed_at)', 'table', 'inbox_rearmed'],
+  ['delete, update (event_id)', 'table', 'inbox_redeliveries'],
+  ['insert, delete, update (started_at)', 'table', 'inbox_batches'],
+  ['insert, delete, update (starts, attempts, due_at)', 'table', 'inbox_suspects'],
+  ['delete', 'table', 'rejections'],
+  ['insert', 'table', 'workflow_states'],
+  ['insert, update (last_registered_at, retired_at)', 'table', 'workflow_versions'],
+  ['insert, update (combine)', 'table', 'entitlement_rules'],
+  [`insert (${decisionColumns})`, 'table', 'ledger_decisions'],
+  ['usage', 'sequence', 'ledger_decisions_decision_id_seq'],
+  ['insert (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id, data)', 'table', 'fulfillment_effects'],
+  ['insert', 'table', 'ledger_payments'],
+  ['insert, delete, update (state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)', 'table', 'orders'],
+  ['insert, update (order_id)', 'table', 'order_names'],
+  ['insert, update (quantity, valid_until, active, stated, granted_by, changed_by, version)', 'table', 'entitlements'],
+  ['insert, update (state, owner, evidence, due_at, last_seen_at, closed_at, times_seen)', 'table', 'findings'],
+  ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
+  ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
+  ...execute('claimed_payloads(bigint[], date[])'),
+  ...upkeep,
+]
+
+/** Looks at everything but bodies and the secret of the installation, and changes nothing. */
+const consoleRights: readonly Right[] = [
+  ...records,
+  ...keptBodies,
+  ...select('payload_reads'),
+  ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
+]
+
+/** Finds an event and reads its body, which is recorded. */
+const privacy: readonly Right[] = [
+  ...select('migrations', 'sources', 'inbox_events', 'webhook_inbox', 'payload_reads'),
+  ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
+  ...execute('read_payload(bigint, text, text)', 'payload_state()'),
+]
+
+/** The rights of each role. */
+export const runtimeRights: Readonly<Record<RuntimeRole, readonly Right[]>> = { receiver, worker, console: consoleRights, privacy }

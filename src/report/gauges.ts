@@ -1,0 +1,22 @@
+/** A few figures for `/metrics`: from the small tables only, whatever the size of the inbox. */
+import type { Database } from '../postgres/executor.ts'
+
+/** Gauges by name, without prefix. */
+export async function gauges(db: Database): Promise<Readonly<Record<string, number>>> {
+  const s = db.schema
+  const [row] = await db.query<Record<string, string | null>>({
+    text: `select
+      (select count(*) from ${s}inbox_ready) as inbox_ready,
+      (select count(*) from ${s}inbox_delayed) as inbox_delayed,
+      (select count(*) from ${s}inbox_suspects) as inbox_suspects,
+      (select count(*) from ${s}inbox_deferred) as inbox_deferred,
+      (select count(*) from ${s}inbox_deferred where overdue) as inbox_overdue,
+      (select count(*) from ${s}inbox_dead) as inbox_dead,
+      (select count(*) from ${s}findings where state in ('open', 'repairing')) as findings_open,
+      (select count(*) from ${s}findings where state in ('open', 'repairing') and due_at < now()) as findings_overdue,
+      (select max(migration_id) from ${s}migrations) as schema_version,
+      (select extract(epoch from clock_timestamp() - min(e.received_at)) from ${s}inbox_events e
+       where e.event_key = (select event_key from ${s}inbox_ready order by event_key limit 1)) as inbox_oldest_ready_seconds`,
+  })
+  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, Number(value ?? 0)]))
+}

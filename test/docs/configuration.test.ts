@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { defaultLimits } from '../../src/core/limits.ts'
+import { resolveOptions } from '../../src/compose/options.ts'
+import { stripe } from '../../src/providers/stripe.ts'
+import { membersOf } from './interfaces.ts'
+import { page, root, section, tableRows } from './pages.ts'
+
+const { text } = page('docs/reference/configuration.md')
+
+/** The first table under a heading, without what stands under headings below it. */
+function documented(heading: string): string[][] {
+  return tableRows(section(text, heading).split(/^#/m)[0] ?? '')
+}
+
+function names(heading: string): string[] {
+  return documented(heading).flatMap(([name = '']) => name.split(', '))
+}
+
+describe('docs/reference/configuration.md', () => {
+  it.each([
+    ['Options of createHookledger', 'src/compose/options.ts', 'HookledgerOptions'],
+    ['Findings', 'src/compose/options.ts', 'FindingOptions'],
+    ['Sources', 'src/providers/source-options.ts', 'SourceOptions'],
+    ['stripe', 'src/providers/stripe.ts', 'StripeOptions'],
+    ['standardWebhooks', 'src/providers/standard-webhooks.ts', 'StandardWebhooksOptions'],
+  ])('lists under "%s" every option that there is, and no other', (heading, file, name) => {
+    expect(names(heading).sort()).toEqual(membersOf(file, name).sort())
+  })
+
+  it('gives every limit with its default', () => {
+    const limits = documented('Limits').map(([name, value]) => [name, Number(value)])
+    expect(Object.fromEntries(limits)).toEqual(defaultLimits)
+  })
+
+  it('tells the defaults of findings', () => {
+    const { findings } = resolveOptions({
+      sources: { stripe: stripe({ signingSecrets: ['whsec_0123456789abcdef'] }) },
+    })
+    const said = new Map(documented('Findings').map(([name = '', value]) => [name, value]))
+    const hours = { lag: findings.dueMs.lag / 3.6e6, contradiction: findings.dueMs.contradiction / 3.6e6 }
+    expect(said.get('owner')).toBe(findings.owner)
+    expect(said.get('dueHours')).toBe(`{ lag: ${hours.lag}, contradiction: ${hours.contradiction} }`)
+  })
+
+  it('lists every environment variable that the code reads, and no other', () => {
+    const read = new Set<string>()
+    for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+      if (!file.endsWith('.ts')) continue
+      const code = readFileSync(join(root, 'src', file), 'utf8').replace(/^\s*(?:\*|\/\/|\/\*).*$/gm, '')
+      const reads = /(?:#get|environmentVariable|process\.env\.|process\.env\[)\(?'?([A-Z][A-Z_]+)/g
+      for (const [, name = ''] of code.matchAll(reads)) read.add(name)
+      // `value('A' | 'B')` and `provide('A' | 'B', …)` pass a name on to the reader
+      for (const [, union = ''] of code.matchAll(/\(name: ((?:'[A-Z_]+'(?: \| )?)+)/g)) {
+        for (const [, name = ''] of union.matchAll(/'([A-Z_]+)'/g)) read.add(name)
+      }
+    }
+    expect(names('Environment variables').sort()).toEqual([...read].sort())
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { createSignals, type EventOutcome, type Signals } from '../../src/core/signals.ts'
+import { createLog, logLevels, logSignals } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/server/metrics.ts'
+import { membersOf } from './interfaces.ts'
+import { page, section, tableRows } from './pages.ts'
+
+const { text } = page('docs/reference/logs.md')
+
+/** An outcome in which nothing is empty. */
+const outcome: EventOutcome = {
+  eventId: 'evt_1',
+  eventType: 'refund.created',
+  source: 'stripe',
+  outcome: 'fulfilled',
+  reason: 'paid to refunded',
+  orderId: '1001',
+  workflow: 'license',
+  from: 'paid',
+  to: 'refunded',
+  effects: ['refund re_1'],
+  granted: ['email:ada@example.com pro'],
+  revoked: ['email:bob@example.com pro'],
+  findings: ['paid_twice'],
+  waitsFor: 'payment_intent pi_1',
+  until: new Date('2026-01-02T00:00:00Z'),
+  attempts: 1,
+  ageMs: 12,
+}
+
+function emitAll(signals: Signals): void {
+  signals.emit('inbox.events.stored', { events: 1, duplicates: 1 })
+  signals.emit('inbox.request.rejected', { source: 'stripe', reason: 'mismatch', status: 400 })
+  signals.emit('inbox.event.decided', outcome)
+  signals.emit('inbox.batch.finished', { events: 1, durationMs: 3 })
+  signals.emit('worker.loop.failed', { loop: 'sweep', message: 'no connection' })
+  signals.emit('inbox.wait.rescued', { events: 1 })
+  signals.emit('config.warned', { message: 'a warning' })
+}
+
+describe('docs/reference/logs.md', () => {
+  it('lists every signal, and no other', () => {
+    const listed = tableRows(section(text, 'Log').split(/^#/m)[0] ?? '').map(([name]) => name)
+    expect(listed.sort()).toEqual(membersOf('src/core/signals.ts', 'SignalMap').sort())
+  })
+
+  it('names the levels', () => {
+    for (const level of logLevels) expect(section(text, 'Log')).toContain(`\`${level}\``)
+  })
+
+  it('lists every field of an outcome, and no other', () => {
+    const lines: string[] = []
+    const signals = createSignals()
+    logSignals(signals, createLog({ level: 'info', pretty: false, color: false, write: (line) => lines.push(line) }))
+    signals.emit('inbox.event.decided', outcome)
+    const fields = Object.keys(JSON.parse(lines[0] ?? '{}') as object)
+    const listed = tableRows(section(text, 'Fields of an outcome')).flatMap(([names = '']) => names.split(', '))
+    expect(listed.sort()).toEqual(fields.sort())
+  })
+
+  it('lists every counter with its labels, and no other', async () => {
+    const signals = createSignals()
+    const metrics = createMetrics(signals)
+    emitAll(signals)
+    const rendered = (await metrics.render()).matchAll(/^(hookledger_\w+)(?:\{([^}]*)\})? /gm)
+    const series = [...rendered].map(([, name = '', labels = '']) => [
+      name,
+      [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).join(', '),
+    ])
+    const listed = tableRows(section(text, 'Metrics')).map(([name, labels]) => [name, labels])
+    expect(listed.sort()).toEqual(series.sort())
+  })
+})

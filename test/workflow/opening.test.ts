@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import { money } from '../../src/core/money.ts'
+import { fulfill } from '../../src/workflow/decision.ts'
+import { openLedger, unopenedOrder, type Opening } from '../../src/workflow/opening.ts'
+import type { OrderLedger } from '../../src/workflow/order.ts'
+import { usd } from '../support/pay-events.ts'
+import { scripted } from '../support/scripted-workflow.ts'
+
+const workflow = scripted({ paid: () => fulfill({ effects: [{ type: 'license' }] }) })
+const other = scripted({}, { name: 'other' })
+const opening: Opening = { id: '1', subject: 'user:1', expected: usd(4900) }
+
+function existing(changes: Partial<OrderLedger> = {}): OrderLedger {
+  return { ...unopenedOrder('1', workflow), stored: true, version: 3n, ...changes }
+}
+
+function captured(cents: number, applied = true, currency = 'usd'): Partial<OrderLedger> {
+  return { payments: [{ id: 'pi_1', sourceId: 1, ...money(cents, currency), applied }] }
+}
+
+describe('openLedger', () => {
+  test('an order that nobody knows is created in its initial state', () => {
+    const ledger = unopenedOrder('1', workflow)
+    expect(openLedger(ledger, workflow, opening)).toEqual({ answer: 'created', findings: [] })
+    expect(ledger).toMatchObject({
+      stored: true,
+      state: 'pending',
+      subject: 'user:1',
+      expected: usd(4900),
+    })
+  })
+
+  test('the same again exists, and changes nothing that is seen', () => {
+    const ledger = existing({ subject: 'user:1', expected: usd(4900) })
+    expect(openLedger(ledger, workflow, opening)).toEqual({ answer: 'existed', findings: [] })
+    expect(ledger).toMatchObject({ subject: 'user:1', expected: usd(4900), state: 'pending' })
+  })
+
+  test('figures that were missing are added', () => {
+    const ledger = existing(captured(4900))
+    expect(openLedger(ledger, workflow, opening)).toEqual({ answer: 'existed', findings: [] })
+    expect(ledger).toMatchObject({ subject: 'user:1', expected: usd(4900) })
+  })
+
+  test.each<[string, Partial<OrderLedger>, Opening, string]>([
+    ['subject', { subject: 'user:2' }, opening, 'user:2, asked user:1'],
+    ['expected', { expected: usd(100) }, opening, '1.00 USD, asked 49.00 USD'],
+    ['expected', { expected: money(4900, 'eur') }, opening, '49.00 EUR, asked 49.00 USD'],
+  ])(
+    'another %s is a mismatch and a finding; what was there stays',
+    (part, there, asked, shown) => {
+      const ledger = existing(there)
+      const { answer, findings } = openLedger(ledger, workflow, asked)
+      expect(answer).toBe('mismatch')
+      expect(findings).toMatchObject([
+        { kind: 'order_differs', about: 'order:1', figures: { [part]: shown } },
+      ])
+      expect(ledger).toMatchObject(there)
+    },
+  )
+
+  test('another workflow is a mismatch, and adds nothing to the order', () => {
+    const ledger = existing()
+    expect(openLedger(ledger, other, opening)).toMatchObject({
+      answer: 'mismatch',
+      findings: [{ kind: 'order_differs', figures: { workflow: 'scripted, asked other' } }],
+    })
+    expect(ledger).toMatchObject({ workflow: 'scripted', subject: null, expected: null })
+  })
+
+  test('opened later with more than was captured, it is a finding', () => {
+    const { findings } = openLedger(existing(captured(4000)), workflow, opening)
+    expect(findings).toMatchObject([
+      { kind: 'underpaid', figures: { captured: '40.00 USD', expected: '49.00 USD' } },
+    ])
+  })
+
+  test('opened later in another currency than was captured, it is a finding', () => {
+    const { findings } = openLedger(existing(captured(9900, true, 'eur')), workflow, opening)
+    expect(findings).toMatchObject([
+      { kind: 'currency_differs', figures: { captured: '99.00 EUR' } },
+    ])
+  })
+
+  test('a payment that is not applied has captured nothing', () => {
+    expect(openLedger(existing(captured(4000, false)), workflow, opening).findings).toEqual([])
+  })
+})
