@@ -23,7 +23,7 @@ begin
   if asked is null or asked < 0 then
     raise exception 'days to keep must be a number that is not negative' using errcode = '22023';
   end if;
-  if has_table_privilege(session_user, '/* schema */retention', 'update') then return asked; end if;
+  if has_column_privilege(session_user, '/* schema */retention', 'payload_days', 'update') then return asked; end if;
   return greatest(asked, kept);
 end $$;
 
@@ -276,6 +276,17 @@ begin
   return gone;
 end $$;
 
+-- Counts of refused requests, when nobody asks any more.
+create function /* schema */drop_rejections(keep_days integer) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  gone integer;
+begin
+  delete from /* schema */rejections where last_at < now() - make_interval(days => greatest(keep_days, 1));
+  get diagnostics gone = row_count;
+  return gone;
+end $$;
+
 -- Executable by nobody but the owner until somebody is named.
 revoke execute on function /* schema */refuse_change() from public;
 revoke execute on function /* schema */kept_days(integer, integer) from public;
@@ -288,3 +299,4 @@ revoke execute on function /* schema */read_payload(bigint, text, text) from pub
 revoke execute on function /* schema */is_payload_intact(bigint) from public;
 revoke execute on function /* schema */payload_state() from public;
 revoke execute on function /* schema */drop_identities(integer, integer) from public;
+revoke execute on function /* schema */drop_rejections(integer) from public;

@@ -4,6 +4,7 @@
 import { HookledgerParts, type RunOnceResult } from './compose/parts.ts'
 import type { HookledgerOptions } from './compose/options.ts'
 import { HookledgerError } from './core/errors.ts'
+import type { Limits } from './core/limits.ts'
 import { nearest } from './core/nearest.ts'
 import { wakeParts } from './inbox/outcome-parts.ts'
 import { createRequestReceiver, type ReceiveOptions } from './inbox/receive-request.ts'
@@ -40,6 +41,8 @@ export interface OpenOrderRequest extends OpenOrder {
 
 /** What users hold. Creating it connects to nothing. */
 export interface Hookledger {
+  /** The limits that hold: what the mounts of a framework take beside `ingest`. */
+  readonly limits: Limits
   /** Receives a Fetch-style request. Never rejects: answers 200 only for what is durably stored. */
   receive(request: Request, options: ReceiveOptions): Promise<Response>
   /** Receives what a route has read already. Never rejects. */
@@ -72,6 +75,9 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   const parts = new HookledgerParts(options)
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
   const hookledger: Hookledger = Object.freeze({
+    get limits() {
+      return parts.config.limits
+    },
     receive: (request: Request, receiving: ReceiveOptions) =>
       createRequestReceiver({
         receiver: parts.receiver(),
@@ -106,10 +112,12 @@ async function open(parts: HookledgerParts, tx: TransactionLike, order: OpenOrde
     throw new HookledgerError('HKL_CONFIG_UNKNOWN_NAME', `unknown workflow "${order.workflow}"${near === null ? '' : `, did you mean "${near}"?`}`)
   }
   const db = parts.database()
-  const { id: installationId } = await parts.installation()
+  const executor = appExecutor(tx)
+  const { id: installationId } = await parts.installation(executor)
+  await parts.knowStates(executor, workflow)
   return openOrder(
     { db, installationId, policy: findings, wake: (names) => wakeParts(db.schema, names), actor: 'app' },
-    appExecutor(tx),
+    executor,
     workflow,
     order,
   )

@@ -19,7 +19,13 @@ const promises: Readonly<Record<AuditResult['promise'], string>> = {
 /** The command. */
 export const auditCommand: CommandDef = command(
   { name: 'audit', description: 'Checks every promise by a query; exit 3 when one is broken' },
-  { bodies: { type: 'string', description: 'How many stored bodies are compared with their hash (1000)', valueHint: 'N' } },
+  {
+    bodies: {
+      type: 'string',
+      description: 'How many stored bodies are compared with their hash (1000)',
+      valueHint: 'N',
+    },
+  },
   async ({ args, out, world }) =>
     withDatabase(world, args.config, async (db, { parts }) => {
       const limits = {
@@ -27,7 +33,9 @@ export const auditCommand: CommandDef = command(
         pendingMs: parts.config.limits.deferralMs,
         ...(args.bodies === undefined ? {} : { bodies: wholeNumber(args.bodies) }),
       }
-      const report = await audit(db, limits, (result) => out.progress(`audit: ${result.promise} ${result.check}`))
+      const report = await audit(db, limits, (result) =>
+        out.progress(`audit: ${result.promise} ${result.check}`),
+      )
       out.result(report, auditText)
       return report.holds ? 0 : 3
     }),
@@ -35,7 +43,8 @@ export const auditCommand: CommandDef = command(
 
 function wholeNumber(text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 0) throw usageError(`--bodies must be a whole number, not "${text}"`)
+  if (!Number.isInteger(value) || value < 0)
+    throw usageError(`--bodies must be a whole number, not "${text}"`)
   return value
 }
 
@@ -49,11 +58,20 @@ export function auditText(report: AuditReport, style: Style): string {
     return [
       `${promise} ${verdict} ${title} ${style.faint(`(${plural(checks.length, 'check')}, ${time})`)}`,
       ...broken.flatMap((each) => brokenLines(each, style)),
-      ...checks.flatMap((each) => (each.skipped === null ? [] : [`   ${style.warning('not checked')} ${each.check}: ${each.skipped}`])),
+      ...checks.flatMap((each) =>
+        each.skipped === null
+          ? []
+          : [`   ${style.warning('not checked')} ${each.check}: ${each.skipped}`],
+      ),
     ]
   })
   const broken = report.checks.filter((each) => !each.holds).length
-  return [...lines, report.holds ? style.good('every promise holds') : style.bad(`${plural(broken, 'check')} failed`)].join('\n')
+  return [
+    ...lines,
+    report.holds
+      ? style.good('every promise holds')
+      : style.bad(`${plural(broken, 'check')} failed`),
+  ].join('\n')
 }
 
 function brokenLines(result: AuditResult, style: Style): string[] {

@@ -12,10 +12,19 @@ import { Output, type OutputStream } from './output.ts'
 
 /** The options that every command takes. */
 export const sharedArgs = {
-  config: { type: 'string', description: 'The configuration; found from here upward without it', valueHint: 'FILE' },
+  config: {
+    type: 'string',
+    description: 'The configuration; found from here upward without it',
+    valueHint: 'FILE',
+  },
   json: { type: 'boolean', description: 'One JSON object; lists as one JSON line a row' },
   quiet: { type: 'boolean', description: 'Results only, no narration' },
-  color: { type: 'boolean', description: 'Colors', negativeDescription: 'No colors (also NO_COLOR)', default: true },
+  color: {
+    type: 'boolean',
+    description: 'Colors',
+    negativeDescription: 'No colors (also NO_COLOR)',
+    default: true,
+  },
 } as const satisfies ArgsDef
 
 /** Where a command runs. */
@@ -112,16 +121,26 @@ export function readArguments(rawArgs: readonly string[], declared: ArgsDef): Ty
   for (const [name, arg] of Object.entries(declared)) {
     if (arg.type === 'positional') {
       const value = waiting.shift()
-      if (value === undefined && arg.required !== false) throw usageError(`${name.toUpperCase()} is missing`)
+      if (value === undefined && arg.required !== false)
+        throw usageError(`${name.toUpperCase()} is missing`)
       args[name] = value
       continue
     }
     const given = values[name]?.at(-1)
     args[name] = given ?? arg.default
-    lists.set(name, (values[name] ?? []).flatMap((value) => (typeof value === 'string' ? split(value) : [])))
+    lists.set(
+      name,
+      (values[name] ?? []).flatMap((value) => (typeof value === 'string' ? split(value) : [])),
+    )
     if (given === '') throw usageError(`--${name} has an empty value`)
-    if (arg.type === 'enum' && given !== undefined && !(arg.options ?? []).includes(String(given))) {
-      throw usageError(`--${name} must be one of ${(arg.options ?? []).join(', ')}, not "${String(given)}"`)
+    if (
+      arg.type === 'enum' &&
+      given !== undefined &&
+      !(arg.options ?? []).includes(String(given))
+    ) {
+      throw usageError(
+        `--${name} must be one of ${(arg.options ?? []).join(', ')}, not "${String(given)}"`,
+      )
     }
   }
   if (waiting.length > 0) throw usageError(`"${waiting.join(' ')}" is one argument too many`)
@@ -141,7 +160,8 @@ function parse(
 ): { values: Record<string, (string | boolean)[] | undefined>; positionals: string[] } {
   const options: Record<string, { type: 'boolean' | 'string'; multiple: true }> = {}
   for (const [name, arg] of Object.entries(declared)) {
-    if (arg.type !== 'positional') options[name] = { type: arg.type === 'boolean' ? 'boolean' : 'string', multiple: true }
+    if (arg.type !== 'positional')
+      options[name] = { type: arg.type === 'boolean' ? 'boolean' : 'string', multiple: true }
   }
   try {
     const { values, positionals } = parseArgs({
@@ -161,7 +181,10 @@ function parse(
 function explained(error: unknown, known: readonly string[]): HookledgerError {
   const message = error instanceof Error ? error.message : ''
   const unknown = /^Unknown option '--?([^']+)'/.exec(message)?.[1]
-  if (unknown === undefined) return usageError((message.split(/\.\s|\n/)[0] ?? 'wrong arguments').trim())
+  if (unknown === undefined)
+    return usageError((message.split(/\.\s|\n/)[0] ?? 'wrong arguments').trim())
   const near = nearest(unknown.replace(/^no-/, ''), known)
-  return usageError(`unknown option --${unknown}${near === null ? '' : `, did you mean --${near}?`}`)
+  return usageError(
+    `unknown option --${unknown}${near === null ? '' : `, did you mean --${near}?`}`,
+  )
 }

@@ -60,7 +60,10 @@ export async function loadConfig(file: string, cwd: string): Promise<LoadedConfi
     const module = await importModule(file)
     const exported = module['hookledger'] ?? module['default']
     if (typeof exported !== 'object' || exported === null) {
-      throw new HookledgerError('HKL_CONFIG_INVALID', 'must export what createHookledger returns, as `hookledger` or as default')
+      throw new HookledgerError(
+        'HKL_CONFIG_INVALID',
+        'must export what createHookledger returns, as `hookledger` or as default',
+      )
     }
     // options are checked when they are first asked for: here, so that the line names the file
     void partsOf(exported as Hookledger).config
@@ -89,11 +92,15 @@ async function importModule(file: string): Promise<Record<string, unknown>> {
       return await native()
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
-      if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' && code !== 'ERR_MODULE_NOT_FOUND') throw error
+      if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' && code !== 'ERR_MODULE_NOT_FOUND')
+        throw error
     }
   }
   const { createJiti } = await import('jiti')
-  return createJiti(import.meta.url, { interopDefault: false, nativeModules: ['hookledger'] }).import(file)
+  return createJiti(import.meta.url, {
+    interopDefault: false,
+    nativeModules: ['hookledger'],
+  }).import(file)
 }
 
 function functionOf(module: Readonly<Record<string, unknown>>, name: string): unknown {
@@ -104,11 +111,16 @@ function functionOf(module: Readonly<Record<string, unknown>>, name: string): un
 function named(error: unknown, file: string): HookledgerError {
   const message = error instanceof Error ? error.message : String(error)
   const line = message.replace(/\s+/g, ' ').trim().slice(0, 300)
-  return new HookledgerError(codeOf(error), `${file}: ${line || 'it failed to load'}`, { cause: error })
+  return new HookledgerError(codeOf(error), `${file}: ${line || 'it failed to load'}`, {
+    cause: error,
+  })
 }
 
 /** The code of an error of whichever copy of Hookledger. */
 function codeOf(error: unknown): ErrorCode {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && code.startsWith('HKL_') ? (code as ErrorCode) : 'HKL_CONFIG_INVALID'
+  const code =
+    typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' && code.startsWith('HKL_')
+    ? (code as ErrorCode)
+    : 'HKL_CONFIG_INVALID'
 }

@@ -14,7 +14,11 @@ import { columns, plural, relative } from './table.ts'
 const listCommand: CommandDef = command(
   { name: 'list', description: 'Dead events, the last to die first' },
   {
-    type: { type: 'string', description: 'Of these event types (repeat it, or commas)', valueHint: 'TYPE' },
+    type: {
+      type: 'string',
+      description: 'Of these event types (repeat it, or commas)',
+      valueHint: 'TYPE',
+    },
     limit: { type: 'string', description: 'At most so many (100)', valueHint: 'N' },
   },
   async ({ args, list, out, world }) =>
@@ -35,9 +39,14 @@ const showCommand: CommandDef = command(
       const [dead] = await listDead(db, { eventId: args.event, limit: 1 })
       const story = dead === undefined ? null : await explain(db, `event:${dead.event_key}`)
       if (dead === undefined || story === null) {
-        throw new HookledgerError('HKL_NOT_FOUND', `no dead event has the id ${JSON.stringify(args.event)}: see "hookledger dead list", or "hookledger explain ${args.event}"`)
+        throw new HookledgerError(
+          'HKL_NOT_FOUND',
+          `no dead event has the id ${JSON.stringify(args.event)}: see "hookledger dead list", or "hookledger explain ${args.event}"`,
+        )
       }
-      out.result({ ...dead, story }, (safe, style) => [...deadLines(safe, style), '', explainText(safe.story, style)].join('\n'))
+      out.result({ ...dead, story }, (safe, style) =>
+        [...deadLines(safe, style), '', explainText(safe.story, style)].join('\n'),
+      )
       return 0
     }),
 )
@@ -45,13 +54,30 @@ const showCommand: CommandDef = command(
 const replayCommand: CommandDef = command(
   { name: 'replay', description: 'Tries dead events again: one, some types, or all' },
   {
-    event: { type: 'positional', description: "The provider's event id; all dead ones without it need --all", required: false },
-    type: { type: 'string', description: 'Those of these event types (repeat it, or commas)', valueHint: 'TYPE' },
+    event: {
+      type: 'positional',
+      description: "The provider's event id; all dead ones without it need --all",
+      required: false,
+    },
+    type: {
+      type: 'string',
+      description: 'Those of these event types (repeat it, or commas)',
+      valueHint: 'TYPE',
+    },
     all: { type: 'boolean', description: 'All of them' },
     ...reasonArgs,
   },
   async ({ args, list, out, world }) =>
-    runReplay({ world, out, config: args.config, event: args.event, types: list('type'), states: ['dead'], all: args.all === true, args }),
+    runReplay({
+      world,
+      out,
+      config: args.config,
+      event: args.event,
+      types: list('type'),
+      states: ['dead'],
+      all: args.all === true,
+      args,
+    }),
 )
 
 /** The commands about dead events. */
@@ -65,16 +91,27 @@ function listText(rows: readonly DeadEvent[], style: Style): string {
   if (rows.length === 0) return 'no dead events'
   const table = columns([
     ['event', 'type', 'died', 'attempts', 'reason'],
-    ...rows.map((row) => [row.event_id, row.event_type, relative(row.died_at), String(row.attempts), `${row.reason}${row.has_body ? '' : style.faint(' (payload expired)')}`]),
+    ...rows.map((row) => [
+      row.event_id,
+      row.event_type,
+      relative(row.died_at),
+      String(row.attempts),
+      `${row.reason}${row.has_body ? '' : style.faint(' (payload expired)')}`,
+    ]),
   ])
   return `${table}\n${plural(rows.length, 'dead event')}; try again: hookledger dead replay EVENT`
 }
 
 function deadLines(dead: DeadEvent, style: Style): string[] {
-  const arms = dead.rearmed_by === 'operator' ? 'only an operator can bring it back' : 'a redelivery by the provider brings it back, too'
+  const arms =
+    dead.rearmed_by === 'operator'
+      ? 'only an operator can bring it back'
+      : 'a redelivery by the provider brings it back, too'
   return [
     `${style.strong(`${dead.event_type} ${dead.event_id}`)} from ${dead.source} died ${relative(dead.died_at)} after ${plural(dead.attempts, 'attempt')}`,
     `because ${dead.reason}`,
-    dead.has_body ? `${arms}: hookledger replay ${dead.event_id}` : 'its payload expired: ask the provider to send it again',
+    dead.has_body
+      ? `${arms}: hookledger replay ${dead.event_id}`
+      : 'its payload expired: ask the provider to send it again',
   ]
 }

@@ -43,7 +43,8 @@ export function findRunningDev(dataDir: string): DevFile | null {
   if (found === null || !isRunning(found.pid)) return null
   // the id may have been given to another program since
   const entry = readProcess(found.pid)
-  const same = entry === null || found.startedAt === undefined || entry.startedAt === found.startedAt
+  const same =
+    entry === null || found.startedAt === undefined || entry.startedAt === found.startedAt
   return same && entry?.zombie !== true ? found : null
 }
 
@@ -56,7 +57,9 @@ function readFile(dataDir: string): WrittenFile | null {
   try {
     const content = JSON.parse(readFileSync(devFilePath(dataDir), 'utf8')) as Partial<WrittenFile>
     const texts = [content.url, content.databaseUrl, content.providerUrl]
-    return texts.every((text) => typeof text === 'string') && Number.isInteger(content.pid) ? (content as WrittenFile) : null
+    return texts.every((text) => typeof text === 'string') && Number.isInteger(content.pid)
+      ? (content as WrittenFile)
+      : null
   } catch {
     return null // not there, or not ours
   }

@@ -31,7 +31,10 @@ const stopMs = 8000
 
 /** The command. */
 export const devCommand: CommandDef = command(
-  { name: 'dev', description: 'Everything in one go, on an embedded PostgreSQL unless DATABASE_URL is set' },
+  {
+    name: 'dev',
+    description: 'Everything in one go, on an embedded PostgreSQL unless DATABASE_URL is set',
+  },
   {
     simulate: {
       type: 'boolean',
@@ -48,7 +51,12 @@ export const devCommand: CommandDef = command(
     const host = args.host ?? world.environment.host ?? '127.0.0.1'
     const file = findConfigFile(world.cwd, args.config)
     const session = new DevSession(world, out)
-    return session.run({ file, port, host, simulated: args.simulate === true ? ordersOf(args.orders) : null })
+    return session.run({
+      file,
+      port,
+      host,
+      simulated: args.simulate === true ? ordersOf(args.orders) : null,
+    })
   },
 )
 
@@ -63,7 +71,10 @@ interface DevOptions {
 function ordersOf(text: string | undefined): number {
   const orders = Number(text ?? 300)
   if (Number.isInteger(orders) && orders > 0 && orders <= 100_000) return orders
-  throw new HookledgerError('HKL_CLI_USAGE', `--orders must be a whole number from 1 to 100000, not "${text}"`)
+  throw new HookledgerError(
+    'HKL_CLI_USAGE',
+    `--orders must be a whole number from 1 to 100000, not "${text}"`,
+  )
 }
 
 /** Where everything is; the keys are what `--json` prints. */
@@ -76,7 +87,10 @@ interface Where {
 
 /** The name of the source that takes the simulated provider's deliveries. */
 function stripeSource({ parts }: Project): string {
-  return [...parts.config.sources.values()].find(({ source }) => source.provider === 'stripe')?.name ?? 'stripe'
+  return (
+    [...parts.config.sources.values()].find(({ source }) => source.provider === 'stripe')?.name ??
+    'stripe'
+  )
 }
 
 /** One run of `dev`. */
@@ -92,7 +106,9 @@ class DevSession {
   constructor(world: CommandWorld, out: Output) {
     this.#world = world
     this.#out = out
-    this.#closing = new Closing((name, error) => out.warn(`${name} did not close: ${tellFailure(error).line}`))
+    this.#closing = new Closing((name, error) =>
+      out.warn(`${name} did not close: ${tellFailure(error).line}`),
+    )
     this.#shutdown = listenForShutdown((signal) => void this.#stopAtOnce(signal))
   }
 
@@ -114,16 +130,35 @@ class DevSession {
     const databaseUrl = this.#world.environment.databaseUrl ?? ''
     const serving = await this.#serve(project, options)
     const { dataDir } = this.#world.environment
-    writeDevFile(dataDir, { url: serving.url, databaseUrl, pid: process.pid, providerUrl: provider.url })
+    writeDevFile(dataDir, {
+      url: serving.url,
+      databaseUrl,
+      pid: process.pid,
+      providerUrl: provider.url,
+    })
     this.#closing.add('dev.json', () => removeDevFile(dataDir))
     serving.ready()
     const webhooks = `${serving.url}/webhooks/${stripeSource(project)}`
     const sender = deliverTo(provider, webhooks, this.#closing)
-    this.#tellWhere({ url: serving.url, webhooks, database_url: databaseUrl, provider_url: provider.url })
+    this.#tellWhere({
+      url: serving.url,
+      webhooks,
+      database_url: databaseUrl,
+      provider_url: provider.url,
+    })
     if (options.simulated !== null && !this.#shutdown.signal.aborted) {
       const { db, close } = connect(this.#world, project)
       const settings = { orders: options.simulated, signal: this.#shutdown.signal }
-      await simulate({ ...settings, world: this.#world, out: this.#out, provider, sender, project, db, url: serving.url })
+      await simulate({
+        ...settings,
+        world: this.#world,
+        out: this.#out,
+        provider,
+        sender,
+        project,
+        db,
+        url: serving.url,
+      })
       await close()
     }
     serving.setLogLevel(this.#logLevel(false))
@@ -183,8 +218,12 @@ class DevSession {
     const { environment, limits } = parts.config
     const { db, close } = connect(this.#world, project)
     try {
-      const { applied } = await migrate(db, { environment, partitionsAheadDays: limits.partitionsAheadDays })
-      if (applied.length > 0) this.#out.note(`migrated schema ${db.schemaName}: ${applied.join(', ')}`)
+      const { applied } = await migrate(db, {
+        environment,
+        partitionsAheadDays: limits.partitionsAheadDays,
+      })
+      if (applied.length > 0)
+        this.#out.note(`migrated schema ${db.schemaName}: ${applied.join(', ')}`)
       await loaded.setup?.({ query: (text) => db.query({ text }) })
     } finally {
       await close()

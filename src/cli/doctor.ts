@@ -1,6 +1,8 @@
 /** `hookledger doctor`: what the promises rest on, asked of the live server. Exit 3 when something is found. */
 import type { CommandDef } from 'citty'
-import { diagnose, type Diagnosis } from '../postgres/doctor.ts'
+import type { Diagnosis } from '../postgres/diagnosis.ts'
+import { diagnose } from '../postgres/doctor.ts'
+import { adviseRoles } from '../postgres/role-advice.ts'
 import { command } from './command.ts'
 import type { Style } from './output.ts'
 import { connect, openProject } from './project.ts'
@@ -10,20 +12,30 @@ interface DoctorReport {
   readonly healthy: boolean
   readonly accept_durability: string | null
   readonly found: readonly Diagnosis[]
+  /** What the roles leave open (P9): told, and no reason to fail. */
+  readonly roles: readonly string[]
 }
 
 /** The command. */
 export const doctorCommand: CommandDef = command(
-  { name: 'doctor', description: 'Checks the server, the schema and its indexes; exit 3 when something is found' },
+  {
+    name: 'doctor',
+    description: 'Checks the server, the schema and its indexes; exit 3 when something is found',
+  },
   {},
   async ({ args, out, world }) => {
     const project = await openProject(world, args.config)
     const { db, close } = connect(world, project)
     try {
-      const found = await diagnose(db)
-      const accepted = project.parts.config.acceptDurability
+      const { limits, environment, acceptDurability: accepted } = project.parts.config
+      const found = await diagnose(db, { lockTimeoutMs: limits.lockTimeoutMs, environment })
       const open = found.filter((each) => each.acceptable !== true || accepted === undefined)
-      const report: DoctorReport = { healthy: open.length === 0, accept_durability: accepted ?? null, found }
+      const report: DoctorReport = {
+        healthy: open.length === 0,
+        accept_durability: accepted ?? null,
+        found,
+        roles: await adviseRoles(db),
+      }
       out.result(report, doctorText)
       return report.healthy ? 0 : 3
     } finally {
@@ -34,10 +46,15 @@ export const doctorCommand: CommandDef = command(
 
 function doctorText(report: DoctorReport, style: Style): string {
   const lines = report.found.map((each) => {
-    if (each.acceptable === true && report.accept_durability !== null) return `${style.warning('accepted')} ${each.message}`
+    if (each.acceptable === true && report.accept_durability !== null)
+      return `${style.warning('accepted')} ${each.message}`
     return `${each.breaks === undefined ? style.warning('look at') : style.bad(`breaks ${each.breaks}`)} ${each.message}`
   })
-  const reason = report.accept_durability === null ? [] : [`acceptDurability: ${report.accept_durability}`]
-  const verdict = report.healthy ? style.good('nothing to do') : style.bad(plural(report.found.length, 'finding'))
-  return [...lines, ...reason, verdict].join('\n')
+  const reason =
+    report.accept_durability === null ? [] : [`acceptDurability: ${report.accept_durability}`]
+  const verdict = report.healthy
+    ? style.good('nothing to do')
+    : style.bad(plural(report.found.length, 'finding'))
+  const roles = report.roles.map((line) => `${style.faint('by the way')} ${line}`)
+  return [...lines, ...reason, ...roles, verdict].join('\n')
 }

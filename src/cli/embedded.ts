@@ -51,7 +51,11 @@ export async function keepPostgres(options: KeepOptions): Promise<KeptPostgres> 
   }
 }
 
-async function restart(options: KeepOptions, port: number, isStopping: () => boolean): Promise<EmbeddedPostgres | null> {
+async function restart(
+  options: KeepOptions,
+  port: number,
+  isStopping: () => boolean,
+): Promise<EmbeddedPostgres | null> {
   for (let attempt = 1; attempt <= restarts && !isStopping(); attempt++) {
     try {
       return await startEmbeddedPostgres({ dataDir: options.dataDir, port, log: options.note })

@@ -13,7 +13,10 @@ export class Environment {
   readonly #variables: Readonly<Record<string, string | undefined>>
   readonly #cwd: string
 
-  constructor(variables: Readonly<Record<string, string | undefined>> = process.env, cwd: string = process.cwd()) {
+  constructor(
+    variables: Readonly<Record<string, string | undefined>> = process.env,
+    cwd: string = process.cwd(),
+  ) {
     this.#variables = variables
     this.#cwd = cwd
   }

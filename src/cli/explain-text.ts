@@ -1,6 +1,6 @@
 /** An explanation as a person reads it: what it is now, then the story, then what is still open. */
 import type { ExplainedRecord, Explanation } from '../report/explain.ts'
-import type { EventView } from '../report/order-record.ts'
+import type { EventView } from '../report/record-views.ts'
 import { effectName, money, type TimelineEntry } from '../report/timeline.ts'
 import type { Style } from './output.ts'
 import { columns, moment, relative } from './table.ts'
@@ -9,14 +9,22 @@ import { columns, moment, relative } from './table.ts'
 export function explainText(found: Explanation, style: Style): string {
   const { asked, records } = found
   const others = records.length > 1 ? [`${asked.id} leads to ${records.length} orders`, ''] : []
-  return [...others, ...records.flatMap((record, index) => [...(index > 0 ? [''] : []), recordText(found, record, style)])].join('\n')
+  return [
+    ...others,
+    ...records.flatMap((record, index) => [
+      ...(index > 0 ? [''] : []),
+      recordText(found, record, style),
+    ]),
+  ].join('\n')
 }
 
 function recordText({ asked }: Explanation, record: ExplainedRecord, style: Style): string {
   return [
     ...headline(asked, record, style),
     '',
-    ...(record.omitted_decisions === 0 ? [] : [style.faint(`… ${record.omitted_decisions} older decisions are left out`)]),
+    ...(record.omitted_decisions === 0
+      ? []
+      : [style.faint(`… ${record.omitted_decisions} older decisions are left out`)]),
     ...story(record.timeline, asked.kind === 'event' ? asked.id : null, style),
     ...section('now', nowLines(record, style), style),
     ...section('open', openLines(record, style), style),
@@ -25,12 +33,19 @@ function recordText({ asked }: Explanation, record: ExplainedRecord, style: Styl
 
 function headline(asked: Explanation['asked'], record: ExplainedRecord, style: Style): string[] {
   const { order } = record
-  const found = asked.kind === 'order' ? [] : [`${asked.id} is ${article(asked.kind)}${order === null ? '' : ` of order ${order.order_id}`}`]
+  const found =
+    asked.kind === 'order'
+      ? []
+      : [
+          `${asked.id} is ${article(asked.kind)}${order === null ? '' : ` of order ${order.order_id}`}`,
+        ]
   if (order === null) return [style.strong(found[0] ?? asked.id), ...record.events.map(eventLine)]
   const state = order.entitles ? style.good(order.state) : style.warning(order.state)
   const facts = [
     order.subject === null ? '' : `for ${order.subject}`,
-    order.expected_amount === null ? '' : `expected ${money(order.expected_amount, order.currency)}`,
+    order.expected_amount === null
+      ? ''
+      : `expected ${money(order.expected_amount, order.currency)}`,
     order.provider_account === null ? '' : `account ${order.provider_account}`,
     `opened ${moment(order.opened_at)}`,
   ]
@@ -38,7 +53,9 @@ function headline(asked: Explanation['asked'], record: ExplainedRecord, style: S
     ...found,
     `${style.strong(`order ${order.order_id}`)} of workflow ${order.workflow} is ${state}${order.entitles ? ', which entitles' : ''}`,
     facts.filter((fact) => fact !== '').join(', '),
-    ...(order.names.length === 0 ? [] : [`also ${order.names.map((name) => `${name.kind} ${name.name}`).join(', ')}`]),
+    ...(order.names.length === 0
+      ? []
+      : [`also ${order.names.map((name) => `${name.kind} ${name.name}`).join(', ')}`]),
   ]
 }
 
@@ -69,14 +86,19 @@ const marks: Readonly<Record<TimelineEntry['what'], string>> = {
   acted: '»',
 }
 
-function story(timeline: readonly TimelineEntry[], askedEvent: string | null, style: Style): string[] {
+function story(
+  timeline: readonly TimelineEntry[],
+  askedEvent: string | null,
+  style: Style,
+): string[] {
   const lines: string[] = []
   let day = ''
   for (const entry of timeline) {
     const [date = '', time = ''] = moment(entry.at).split(' ')
     if (date !== day) lines.push(style.faint(date))
     day = date
-    const about = askedEvent !== null && entry.event_id === askedEvent ? style.strong(entry.text) : entry.text
+    const about =
+      askedEvent !== null && entry.event_id === askedEvent ? style.strong(entry.text) : entry.text
     const text = entry.what === 'found' ? style.warning(about) : about
     lines.push(`  ${style.faint(time)} ${marks[entry.what]} ${text}`)
     for (const detail of entry.details) lines.push(`${' '.repeat(17)}${style.faint(detail)}`)
@@ -120,22 +142,32 @@ function openLines(record: ExplainedRecord, style: Style): string[] {
     ...record.events
       .filter((event) => event.state === 'deferred')
       .map((event) => {
-        const until = event.deadline_at === null ? '' : ` until ${moment(event.deadline_at)} (${relative(event.deadline_at)})`
+        const until =
+          event.deadline_at === null
+            ? ''
+            : ` until ${moment(event.deadline_at)} (${relative(event.deadline_at)})`
         return `${event.event_type} ${event.event_id} waits for ${event.waits_for}${until}`
       }),
     ...record.events
       .filter((event) => event.state === 'dead')
-      .map((event) => style.bad(`${event.event_type} ${event.event_id} is dead: ${event.last_error}; try: hookledger replay ${event.event_id}`)),
+      .map((event) =>
+        style.bad(
+          `${event.event_type} ${event.event_id} is dead: ${event.last_error}; try: hookledger replay ${event.event_id}`,
+        ),
+      ),
     ...record.events
       .filter((event) => event.state === 'pending')
       .map((event) => {
-        const next = event.next_attempt_at === null ? '' : `, next attempt ${relative(event.next_attempt_at)}`
+        const next =
+          event.next_attempt_at === null ? '' : `, next attempt ${relative(event.next_attempt_at)}`
         return `${event.event_type} ${event.event_id} is pending${event.last_error === null ? '' : ` after ${event.last_error}`}${next}`
       }),
     ...record.findings
       .filter((finding) => finding.state === 'open' || finding.state === 'repairing')
       .map((finding) => {
-        const due = finding.overdue ? style.bad(`was due ${relative(finding.due_at)}`) : `due ${relative(finding.due_at)}`
+        const due = finding.overdue
+          ? style.bad(`was due ${relative(finding.due_at)}`)
+          : `due ${relative(finding.due_at)}`
         return `finding ${finding.kind} (${finding.severity}) of ${finding.owner}, ${due}: hookledger findings show ${finding.finding_id.slice(0, 8)}`
       }),
   ]

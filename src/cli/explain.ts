@@ -8,7 +8,11 @@ import { withDatabase } from './project.ts'
 
 /** The command. */
 export const explainCommand: CommandDef = command(
-  { name: 'explain', description: 'What happened to an order, an event, a name (pi_…), a payment or a finding, and why' },
+  {
+    name: 'explain',
+    description:
+      'What happened to an order, an event, a name (pi_…), a payment or a finding, and why',
+  },
   { id: { type: 'positional', description: 'Any of these ids', required: true } },
   async ({ args, out, world }) =>
     withDatabase(world, args.config, async (db) => {

@@ -19,8 +19,14 @@ export function tellFailure(error: unknown): Failure {
   }
   const known = databaseProblem(error, code)
   if (known !== undefined) return { line: known, exitCode: 1 }
-  if (sqlstateOf(error) !== undefined) return { line: `the database refused: ${describeDatabaseError(error)}`, exitCode: 1 }
-  return { line: oneLine(messageOf(error)) || 'it failed without saying why; run it again with LOG_LEVEL=debug', exitCode: 1 }
+  if (sqlstateOf(error) !== undefined)
+    return { line: `the database refused: ${describeDatabaseError(error)}`, exitCode: 1 }
+  return {
+    line:
+      oneLine(messageOf(error)) ||
+      'it failed without saying why; run it again with LOG_LEVEL=debug',
+    exitCode: 1,
+  }
 }
 
 /** The whole failure with its causes and stacks, for LOG_LEVEL=debug. */
@@ -31,7 +37,10 @@ export function fullFailure(error: unknown): string {
 }
 
 function databaseProblem(error: unknown, code: string | undefined): string | undefined {
-  if (code !== undefined && /^E(?:CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|TIMEDOUT|AI_AGAIN|CONNRESET|PIPE)$/.test(code)) {
+  if (
+    code !== undefined &&
+    /^E(?:CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|TIMEDOUT|AI_AGAIN|CONNRESET|PIPE)$/.test(code)
+  ) {
     return `cannot reach PostgreSQL${placeOf(error)} (${code}): is it running, and is DATABASE_URL right? (HKL_DATABASE_UNREACHABLE)`
   }
   if (messageOf(error).includes('timeout exceeded when trying to connect')) {
@@ -66,7 +75,8 @@ function codeOf(error: unknown): string | undefined {
 function placeOf(error: unknown): string {
   const source: unknown = error instanceof AggregateError ? error.errors[0] : error
   if (typeof source !== 'object' || source === null) return ''
-  const host = 'address' in source ? source.address : 'hostname' in source ? source.hostname : undefined
+  const host =
+    'address' in source ? source.address : 'hostname' in source ? source.hostname : undefined
   const port = 'port' in source ? source.port : undefined
   if (typeof host !== 'string') return ''
   return ` at ${host}${typeof port === 'number' ? `:${port}` : ''}`

@@ -26,7 +26,12 @@ const listCommand: CommandDef = command(
     withDatabase(world, args.config, async (db) => {
       const limit = rowLimit(args.limit)
       const rows = await listFindings(db, {
-        states: args.state === undefined ? ['open', 'repairing'] : args.state === 'all' ? [] : [args.state],
+        states:
+          args.state === undefined
+            ? ['open', 'repairing']
+            : args.state === 'all'
+              ? []
+              : [args.state],
         kind: args.kind,
         class: args.class,
         owner: args.owner,
@@ -42,16 +47,28 @@ const listCommand: CommandDef = command(
 
 const showCommand: CommandDef = command(
   { name: 'show', description: 'One finding with its evidence' },
-  { id: { type: 'positional', description: 'Its id, or the first six characters or more', required: true } },
+  {
+    id: {
+      type: 'positional',
+      description: 'Its id, or the first six characters or more',
+      required: true,
+    },
+  },
   async ({ args, out, world }) =>
     withDatabase(world, args.config, async (db) => {
       const found = await findFindings(db, args.id)
       const [finding] = found
       if (finding === undefined) {
-        throw new HookledgerError('HKL_NOT_FOUND', `no finding has an id that begins with ${JSON.stringify(args.id)}: see "hookledger findings list --state all"`)
+        throw new HookledgerError(
+          'HKL_NOT_FOUND',
+          `no finding has an id that begins with ${JSON.stringify(args.id)}: see "hookledger findings list --state all"`,
+        )
       }
       if (found.length > 1) {
-        throw new HookledgerError('HKL_NOT_FOUND', `${found.length} findings begin with ${args.id}: give more of the id`)
+        throw new HookledgerError(
+          'HKL_NOT_FOUND',
+          `${found.length} findings begin with ${args.id}: give more of the id`,
+        )
       }
       out.result(finding, findingText)
       return 0
@@ -91,7 +108,11 @@ function findingText(row: FindingView, style: Style): string {
   const about = aboutOf(row)
   return [
     `${style.strong(row.kind)} (${row.class}, ${row.severity}) is ${row.state}`,
-    ...(about === '' ? [] : [`about ${about}${row.event_id === null || row.order_id === null ? '' : `, by ${row.event_type} ${row.event_id}`}`]),
+    ...(about === ''
+      ? []
+      : [
+          `about ${about}${row.event_id === null || row.order_id === null ? '' : `, by ${row.event_type} ${row.event_id}`}`,
+        ]),
     ...figures(row.evidence),
     `first seen ${moment(row.first_seen_at)}, last ${moment(row.last_seen_at)}, ${row.times_seen} times`,
     `of ${row.owner}, due ${moment(row.due_at)} (${row.overdue ? style.bad(`overdue, ${relative(row.due_at)}`) : relative(row.due_at)})`,

@@ -17,7 +17,10 @@ const configs = ['hookledger.config.ts', 'hookledger.config.js', 'hookledger.con
 
 /** The command. */
 export const initCommand: CommandDef = command(
-  { name: 'init', description: 'Writes hookledger.config.ts and a first workflow; never overwrites' },
+  {
+    name: 'init',
+    description: 'Writes hookledger.config.ts and a first workflow; never overwrites',
+  },
   {},
   async ({ out, world }) => {
     const present = configs.find((name) => existsSync(join(world.cwd, name)))
@@ -26,7 +29,8 @@ export const initCommand: CommandDef = command(
     }
     const written: string[] = []
     const kept: string[] = []
-    for (const { path, content } of initFiles) (write(join(world.cwd, path), content) ? written : kept).push(path)
+    for (const { path, content } of initFiles)
+      (write(join(world.cwd, path), content) ? written : kept).push(path)
     out.result<InitReport>({ written, kept }, (safe, style) => initText(safe, world.program, style))
     return 0
   },

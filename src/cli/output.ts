@@ -120,5 +120,11 @@ function styleOf(color: boolean): Style {
     (format: Format) =>
     (text: string): string =>
       color ? styleText(format, text, { validateStream: false }) : text
-  return { good: paint('green'), bad: paint('red'), warning: paint('yellow'), strong: paint('bold'), faint: paint('dim') }
+  return {
+    good: paint('green'),
+    bad: paint('red'),
+    warning: paint('yellow'),
+    strong: paint('bold'),
+    faint: paint('dim'),
+  }
 }

@@ -31,7 +31,10 @@ const reportTimeoutMs = 600_000
  * Loads the configuration. DATABASE_URL, or the database of a running `dev`, is given to the
  * environment first, so that a pool that the configuration makes for itself finds it too.
  */
-export async function openProject(world: CommandWorld, config: string | undefined): Promise<Project> {
+export async function openProject(
+  world: CommandWorld,
+  config: string | undefined,
+): Promise<Project> {
   const { environment, cwd } = world
   const file = findConfigFile(cwd, config)
   const dev = environment.databaseUrl === undefined ? findRunningDev(environment.dataDir) : null

@@ -7,7 +7,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { serveStripeDouble } from '../testing/stripe-double/serve.ts'
 import { createStripeDouble, type StripeDouble } from '../testing/stripe-double/stripe-double.ts'
-import { createWebhookSender, deliverEvents, type WebhookSender } from '../testing/stripe-double/webhook-sender.ts'
+import {
+  createWebhookSender,
+  deliverEvents,
+  type WebhookSender,
+} from '../testing/stripe-double/webhook-sender.ts'
 import type { Closing } from './closing.ts'
 import { developmentSecret } from './dev-file.ts'
 import type { Environment } from './environment.ts'

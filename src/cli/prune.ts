@@ -1,8 +1,18 @@
 /** `hookledger prune`: retention now, which workers also do by themselves. */
 import type { CommandDef } from 'citty'
-import { prune, type PruneReport } from '../inbox/prune.ts'
+import { runUpkeep, type UpkeepReport } from '../compose/upkeep.ts'
 import { command } from './command.ts'
 import { withDatabase } from './project.ts'
+
+/** What pruning did; the keys are what `--json` prints. */
+interface PruneReport {
+  readonly partitions_made: number
+  readonly partitions_dropped: number
+  /** Bodies of unfinished events that were moved aside before their day was dropped. */
+  readonly bodies_held: number
+  readonly identities_dropped: number
+  readonly rejections_dropped: number
+}
 
 /** The command. */
 export const pruneCommand: CommandDef = command(
@@ -10,15 +20,25 @@ export const pruneCommand: CommandDef = command(
   {},
   async ({ args, out, world }) =>
     withDatabase(world, args.config, async (db, { parts }) => {
-      out.result(await prune(db, parts.config.limits), pruneText)
+      out.result(reportOf(await runUpkeep(db, parts.config.limits)), pruneText)
       return 0
     }),
 )
 
+function reportOf(report: UpkeepReport): PruneReport {
+  return {
+    partitions_made: report.partitionsMade,
+    partitions_dropped: report.partitionsDropped,
+    bodies_held: report.bodiesHeld,
+    identities_dropped: report.identitiesDropped,
+    rejections_dropped: report.rejectionsDropped,
+  }
+}
+
 function pruneText(report: PruneReport): string {
   return [
     `${report.partitions_made} day partitions made, ${report.partitions_dropped} dropped with their bodies`,
-    `${report.bodies_held} bodies of unfinished events are kept aside`,
+    `${report.bodies_held} bodies of unfinished events were moved aside first`,
     `${report.identities_dropped} identities and ${report.rejections_dropped} counts of refusals dropped`,
   ].join('\n')
 }

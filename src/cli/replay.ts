@@ -7,7 +7,12 @@ import { userInfo } from 'node:os'
 import type { Database } from '../postgres/executor.ts'
 import { planReplay, replayMany, type ReplayPlan, type ReplayReport } from '../inbox/replay-many.ts'
 import type { ReplayFilter } from '../inbox/replay-lookup.ts'
-import { replayEvent, type ReplayableState, type ReplayAnswer, type ReplayReason } from '../inbox/replay.ts'
+import {
+  replayEvent,
+  type ReplayableState,
+  type ReplayAnswer,
+  type ReplayReason,
+} from '../inbox/replay.ts'
 import { command, usageError, type CommandWorld } from './command.ts'
 import type { ExitCode } from './exit-codes.ts'
 import type { Output } from './output.ts'
@@ -23,23 +28,43 @@ export const reasonArgs = {
   until: { type: 'string', description: 'Received before this time', valueHint: 'TIME' },
 } as const
 
-const states = ['dead', 'ignored', 'deferred', 'delayed'] as const satisfies readonly ReplayableState[]
+const states = [
+  'dead',
+  'ignored',
+  'deferred',
+  'delayed',
+] as const satisfies readonly ReplayableState[]
 
 /** The command. */
 export const replayCommand: CommandDef = command(
-  { name: 'replay', description: 'Sends an event, a filter of them, or all dead ones down the same path again' },
+  {
+    name: 'replay',
+    description: 'Sends an event, a filter of them, or all dead ones down the same path again',
+  },
   {
     event: { type: 'positional', description: "The provider's event id", required: false },
     'all-dead': { type: 'boolean', description: 'All dead events' },
-    all: { type: 'boolean', description: 'Everything ever received; what is decided stays as it is' },
-    type: { type: 'string', description: 'Events of these types (repeat it, or commas)', valueHint: 'TYPE' },
-    state: { type: 'string', description: `Of these states only: ${states.join(', ')}`, valueHint: 'STATE' },
+    all: {
+      type: 'boolean',
+      description: 'Everything ever received; what is decided stays as it is',
+    },
+    type: {
+      type: 'string',
+      description: 'Events of these types (repeat it, or commas)',
+      valueHint: 'TYPE',
+    },
+    state: {
+      type: 'string',
+      description: `Of these states only: ${states.join(', ')}`,
+      valueHint: 'STATE',
+    },
     ...reasonArgs,
   },
   async ({ args, list, out, world }) => {
     const onlyDead = args['all-dead'] === true
     const named = list('state').map(stateNamed)
-    if (onlyDead && named.length > 0) throw usageError('--all-dead and --state say the same thing twice: give one of them')
+    if (onlyDead && named.length > 0)
+      throw usageError('--all-dead and --state say the same thing twice: give one of them')
     return runReplay({
       world,
       out,
@@ -55,7 +80,8 @@ export const replayCommand: CommandDef = command(
 
 function stateNamed(name: string): ReplayableState {
   const state = states.find((each) => each === name)
-  if (state === undefined) throw usageError(`--state must be of ${states.join(', ')}, not "${name}"`)
+  if (state === undefined)
+    throw usageError(`--state must be of ${states.join(', ')}, not "${name}"`)
   return state
 }
 
@@ -81,15 +107,23 @@ export interface ReplayRequest {
 /** Runs a replay and tells what it did. */
 export async function runReplay(request: ReplayRequest): Promise<ExitCode> {
   const { world, out, event, types, all, args } = request
-  const filter = { types, source: args.source, since: time('since', args.since), until: time('until', args.until) }
+  const filter = {
+    types,
+    source: args.source,
+    since: time('since', args.since),
+    until: time('until', args.until),
+  }
   const filtered = types.length > 0 || filter.since !== undefined || filter.until !== undefined
-  if (event !== undefined && (all || filtered)) throw usageError('give one event, or what many have in common, not both')
+  if (event !== undefined && (all || filtered))
+    throw usageError('give one event, or what many have in common, not both')
   if (event === undefined && !all && !filtered) {
     throw usageError('say what to replay: an event id, --all-dead, --type TYPE, or --all')
   }
   const by = { reason: args.reason ?? 'replayed by hand', actor: args.actor ?? actorOf(world) }
   return withDatabase(world, request.config, async (db) =>
-    event === undefined ? replayFiltered(db, request, filter, by) : replayOne(db, out, { id: event, source: args.source }, by),
+    event === undefined
+      ? replayFiltered(db, request, filter, by)
+      : replayOne(db, out, { id: event, source: args.source }, by),
   )
 }
 
@@ -122,14 +156,22 @@ function answerText(id: string, answer: ReplayAnswer): string {
       return `${id} is pending already: a worker takes it next`
     case 'recorded': {
       const { decision } = answer
-      const moved = decision.to_state === null || decision.from_state === decision.to_state ? '' : ` ${decision.from_state} → ${decision.to_state}`
+      const moved =
+        decision.to_state === null || decision.from_state === decision.to_state
+          ? ''
+          : ` ${decision.from_state} → ${decision.to_state}`
       const order = decision.order_id === null ? '' : ` about order ${decision.order_id}`
       return `${id} has its final decision: ${decision.kind}${moved}${order}, because ${decision.reason} (decision ${decision.decision_id}); nothing changed`
     }
   }
 }
 
-async function replayFiltered(db: Database, { out, states }: ReplayRequest, filter: ReplayFilter, by: ReplayReason): Promise<ExitCode> {
+async function replayFiltered(
+  db: Database,
+  { out, states }: ReplayRequest,
+  filter: ReplayFilter,
+  by: ReplayReason,
+): Promise<ExitCode> {
   const plan = await planReplay(db, filter, states)
   out.note(planText(plan))
   const interruption = new AbortController()
@@ -150,7 +192,10 @@ async function replayFiltered(db: Database, { out, states }: ReplayRequest, filt
 
 function planText(plan: ReplayPlan): string {
   const parts = plan.states.map((state) => `${plan.matched[state] ?? 0} ${state}`)
-  const recorded = plan.recorded === 0 ? '' : `; ${plural(plan.recorded, 'event')} with a final decision will not be touched`
+  const recorded =
+    plan.recorded === 0
+      ? ''
+      : `; ${plural(plan.recorded, 'event')} with a final decision will not be touched`
   return `matched: ${parts.join(', ')}${recorded}`
 }
 
@@ -166,6 +211,7 @@ function reportText(report: ReplayReport): string {
 function time(option: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const at = new Date(text)
-  if (Number.isNaN(at.getTime())) throw usageError(`--${option} must be a time such as 2026-01-31T12:00:00Z, not "${text}"`)
+  if (Number.isNaN(at.getTime()))
+    throw usageError(`--${option} must be a time such as 2026-01-31T12:00:00Z, not "${text}"`)
   return at
 }

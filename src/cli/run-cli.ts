@@ -14,7 +14,11 @@ import { Output } from './output.ts'
 import { version } from './version.ts'
 
 const root: CommandDef = {
-  meta: { name: 'hookledger', version, description: 'Exactly-once fulfillment from at-least-once webhooks, on PostgreSQL' },
+  meta: {
+    name: 'hookledger',
+    version,
+    description: 'Exactly-once fulfillment from at-least-once webhooks, on PostgreSQL',
+  },
   args: sharedArgs,
   subCommands: commands,
 }
@@ -77,7 +81,8 @@ async function find(line: readonly string[]): Promise<Found> {
     const isWord = word !== undefined && !word.startsWith('-')
     const name = isWord ? word : ((await resolved(command.default)) as string | undefined)
     if (name === undefined) return { command, parent, rest }
-    if (!Object.hasOwn(below, name)) throw unknownCommand(name, Object.keys(below), parent === undefined ? '' : rest[0])
+    if (!Object.hasOwn(below, name))
+      throw unknownCommand(name, Object.keys(below), parent === undefined ? '' : rest[0])
     // help about a group is about the group, not about what it does when it is called bare
     if (!isWord && asksForHelp(rest)) return { command, parent, rest }
     parent = command
@@ -88,13 +93,18 @@ async function find(line: readonly string[]): Promise<Found> {
 
 function unknownCommand(name: string, known: readonly string[], of: string | undefined): Error {
   const near = nearest(name, known)
-  const hint = near === null ? `; it knows ${known.filter((each) => !each.startsWith('internal-')).join(', ')}` : `, did you mean "${near}"?`
+  const hint =
+    near === null
+      ? `; it knows ${known.filter((each) => !each.startsWith('internal-')).join(', ')}`
+      : `, did you mean "${near}"?`
   return usageError(`unknown command "${name}"${of === undefined || of === '' ? '' : ''}${hint}`)
 }
 
 async function usage(found: Found, world: CommandWorld): Promise<string> {
   const text = `${await renderUsage(found.command, found.parent)}\n`
-  return world.stdout.isTTY === true && !world.environment.noColor ? text : stripVTControlCharacters(text)
+  return world.stdout.isTTY === true && !world.environment.noColor
+    ? text
+    : stripVTControlCharacters(text)
 }
 
 /** Options may stand before the command: they are moved behind it. */

@@ -53,18 +53,31 @@ export const sendCommand: CommandDef = command(
   { name: 'send', description: 'Delivers a signed test event, once or several times' },
   {
     provider: { type: 'positional', description: 'stripe', required: true },
-    type: { type: 'positional', description: `Such as ${Object.keys(stripeEvents)[0]}`, required: true },
+    type: {
+      type: 'positional',
+      description: `Such as ${Object.keys(stripeEvents)[0]}`,
+      required: true,
+    },
     order: { type: 'string', description: 'The order that it is about (1001)', valueHint: 'ID' },
-    times: { type: 'string', description: 'How many deliveries of this one event (1)', valueHint: 'N' },
+    times: {
+      type: 'string',
+      description: 'How many deliveries of this one event (1)',
+      valueHint: 'N',
+    },
     amount: { type: 'string', description: 'In minor units (4900)', valueHint: 'N' },
     currency: { type: 'string', description: 'ISO code (usd)' },
     email: { type: 'string', description: "The customer's address" },
-    'event-id': { type: 'string', description: 'The event id; it follows from the rest otherwise', valueHint: 'ID' },
+    'event-id': {
+      type: 'string',
+      description: 'The event id; it follows from the rest otherwise',
+      valueHint: 'ID',
+    },
     url: { type: 'string', description: 'Where to; a running dev otherwise' },
     secret: { type: 'string', description: 'The signing secret; STRIPE_WEBHOOK_SECRET otherwise' },
   },
   async ({ args, out, world }) => {
-    if (args.provider !== 'stripe') throw usageError(`send knows the provider stripe, not "${args.provider}"`)
+    if (args.provider !== 'stripe')
+      throw usageError(`send knows the provider stripe, not "${args.provider}"`)
     const { environment } = world
     const times = count('times', args.times, mostTimes) ?? 1
     const event = eventOf(args.type, {
@@ -75,11 +88,14 @@ export const sendCommand: CommandDef = command(
       ...optional('eventId', args['event-id']),
     })
     const url = args.url ?? devUrl(environment.dataDir)
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw usageError(`--url must be an http or https URL, not "${url}"`)
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw usageError(`--url must be an http or https URL, not "${url}"`)
     const secret = args.secret ?? environment.value('STRIPE_WEBHOOK_SECRET') ?? developmentSecret
     const report = await send(url, factories.stripeBody(event), secret, times)
     const { id } = event as { id: string }
-    out.result({ ...report, event_id: id, event_type: args.type }, (safe) => sendText(safe, world.program))
+    out.result({ ...report, event_id: id, event_type: args.type }, (safe) =>
+      sendText(safe, world.program),
+    )
     return report.accepted === times ? 0 : 1
   },
 )
@@ -89,13 +105,18 @@ function eventOf(type: string, options: EventOptions): object {
   if (make !== undefined) return make(options)
   const known = Object.keys(stripeEvents)
   const near = nearest(type, known)
-  throw usageError(`send does not know the type "${type}"${near === null ? `; it knows ${known.join(', ')}` : `, did you mean ${near}?`}`)
+  throw usageError(
+    `send does not know the type "${type}"${near === null ? `; it knows ${known.join(', ')}` : `, did you mean ${near}?`}`,
+  )
 }
 
 function devUrl(dataDir: string): string {
   const dev = findRunningDev(dataDir)
   if (dev !== null) return `${dev.url}/webhooks/stripe`
-  throw new HookledgerError('HKL_NOT_FOUND', `no hookledger dev is running on ${dataDir}: start it, or name where to send with --url`)
+  throw new HookledgerError(
+    'HKL_NOT_FOUND',
+    `no hookledger dev is running on ${dataDir}: start it, or name where to send with --url`,
+  )
 }
 
 /** All at once: copies that race each other are what a receiver must stand. */
@@ -122,11 +143,20 @@ async function send(
 
 async function post(url: string, body: string, secret: string): Promise<string> {
   try {
-    const response = await fetch(url, { method: 'POST', body, headers: signStripe(body, secret), signal: AbortSignal.timeout(requestMs), redirect: 'manual' })
+    const response = await fetch(url, {
+      method: 'POST',
+      body,
+      headers: signStripe(body, secret),
+      signal: AbortSignal.timeout(requestMs),
+      redirect: 'manual',
+    })
     await response.arrayBuffer()
     return String(response.status)
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : 'no answer'
+    const cause =
+      error instanceof Error && error.cause instanceof Error && 'code' in error.cause
+        ? String(error.cause.code)
+        : 'no answer'
     return cause
   }
 }
@@ -134,7 +164,7 @@ async function post(url: string, body: string, secret: string): Promise<string> 
 function sendText(report: SendReport, program: string): string {
   const refused = Object.entries(report.refused).map(([status, times]) => `${times} × ${status}`)
   return [
-    `${report.event_type} ${report.event_id}: ${plural(report.sent, 'delivery').replace('deliverys', 'deliveries')} to ${report.url}, ${report.accepted} answered 200`,
+    `${report.event_type} ${report.event_id}: ${plural(report.sent, 'delivery')} to ${report.url}, ${report.accepted} answered 200`,
     ...(refused.length === 0 ? [] : [`refused or failed: ${refused.join(', ')}`]),
     ...(report.accepted === 0 ? [] : [`what became of it: ${program} explain ${report.event_id}`]),
   ].join('\n')

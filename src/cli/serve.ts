@@ -85,7 +85,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 }
 
-async function listen(options: ServeOptions, server: ReturnType<typeof createHookledgerServer>): Promise<AddressInfo> {
+async function listen(
+  options: ServeOptions,
+  server: ReturnType<typeof createHookledgerServer>,
+): Promise<AddressInfo> {
   const { host, port, otherPort } = options
   try {
     return await server.listen(port, host)
@@ -99,10 +102,21 @@ async function listen(options: ServeOptions, server: ReturnType<typeof createHoo
 function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
   const { world, project, log, pretty } = options
   return new WorkProcess({
-    args: ['internal-work', '--config', project.file, ...(pretty ? ['--pretty'] : []), '--log-level', log.level],
+    args: [
+      'internal-work',
+      '--config',
+      project.file,
+      ...(pretty ? ['--pretty'] : []),
+      '--log-level',
+      log.level,
+    ],
     env: world.environment.forChild({}) as NodeJS.ProcessEnv,
     onReport: (report) => count(report, counted),
-    onDeath: (how, restartMs) => log.warn({ restart_ms: restartMs }, `the worker ${how}: another one starts in ${restartMs} ms`),
+    onDeath: (how, restartMs) =>
+      log.warn(
+        { restart_ms: restartMs },
+        `the worker ${how}: another one starts in ${restartMs} ms`,
+      ),
   })
 }
 
@@ -110,7 +124,8 @@ function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
 function count(report: Exclude<WorkReport, { kind: 'ready' | 'awake' }>, counted: Signals): void {
   if (report.kind === 'signal') return counted.emit(report.name, report.detail as never)
   for (const [outcome, times] of Object.entries(report.counts)) {
-    for (let time = 0; time < times; time++) counted.emit('inbox.event.decided', { ...nobody, outcome })
+    for (let time = 0; time < times; time++)
+      counted.emit('inbox.event.decided', { ...nobody, outcome })
   }
 }
 
@@ -153,9 +168,11 @@ function appRoutes({ project }: ServeOptions): { routes?: ExtraRoutes } {
   const { loaded, parts } = project
   if (loaded.routes === undefined) return {}
   const transaction = <T>(work: (tx: TransactionLike) => Promise<T>): Promise<T> =>
-    parts.database().transaction((tx) =>
-      work({ query: (text, values) => tx.execute({ text, values: (values ?? []) as never }) }),
-    )
+    parts
+      .database()
+      .transaction((tx) =>
+        work({ query: (text, values) => tx.execute({ text, values: (values ?? []) as never }) }),
+      )
   return { routes: loaded.routes({ hookledger: loaded.hookledger, transaction }) }
 }
 

@@ -20,33 +20,74 @@ export interface SimulationReport {
 
 /** The summary for a person. `program` is how the command line is called here. */
 export function simulationText(report: SimulationReport, program: string, style: Style): string {
-  return ['', style.strong('What happened'), columns(summary(report, style)), '', style.strong('Try next'), columns(nextThings(report, program)), ''].join('\n')
+  return [
+    '',
+    style.strong('What happened'),
+    columns(summary(report, style)),
+    '',
+    style.strong('Try next'),
+    columns(nextThings(report, program)),
+    '',
+  ].join('\n')
 }
 
-function summary({ counts, now, effects, differences, audit, elapsed_ms: elapsedMs }: SimulationReport, style: Style): string[][] {
-  const states = now.orders.map((each) => `${each.orders} ${each.state}${each.workflow === 'license' ? '' : ` (${each.workflow})`}`)
+function summary(
+  { counts, now, effects, differences, audit, elapsed_ms: elapsedMs }: SimulationReport,
+  style: Style,
+): string[][] {
+  const states = now.orders.map(
+    (each) =>
+      `${each.orders} ${each.state}${each.workflow === 'license' ? '' : ` (${each.workflow})`}`,
+  )
   const contradictions = now.findings.filter((each) => each.class === 'contradiction')
   const found = contradictions.map((each) => `${each.open} ${each.kind}`)
   return [
-    ['  simulated', `${counts.orders} orders and ${counts.subscriptions} subscriptions in ${duration(elapsedMs)}`],
-    ['  sent', `${counts.deliveries} deliveries of ${counts.events} events: ${counts.duplicatedEvents} sent twice or more, ${counts.reordered} out of order`],
-    ['  duplicates', `${now.deliveries.duplicates} absorbed: ${now.deliveries.total} deliveries became ${now.events.total} events`],
+    [
+      '  simulated',
+      `${counts.orders} orders and ${counts.subscriptions} subscriptions in ${duration(elapsedMs)}`,
+    ],
+    [
+      '  sent',
+      `${counts.deliveries} deliveries of ${counts.events} events: ${counts.duplicatedEvents} sent twice or more, ${counts.reordered} out of order`,
+    ],
+    [
+      '  duplicates',
+      `${now.deliveries.duplicates} absorbed: ${now.deliveries.total} deliveries became ${now.events.total} events`,
+    ],
     ['  orders', list(states)],
-    ['  effects', `${list(effects.map((each) => `${each.effects} ${each.effect_type}`))}, each exactly once`],
+    [
+      '  effects',
+      `${list(effects.map((each) => `${each.effects} ${each.effect_type}`))}, each exactly once`,
+    ],
     ['  entitlements', `${now.entitlements.active} active`],
-    ['  waiting', now.waiting.events === 0 ? 'nothing' : `${now.waiting.events} events for what has not come yet`],
-    ['  contradictions', contradictions.length === 0 ? 'none' : `${list(found)}: findings, nothing granted for them`],
+    [
+      '  waiting',
+      now.waiting.events === 0
+        ? 'nothing'
+        : `${now.waiting.events} events for what has not come yet`,
+    ],
+    [
+      '  contradictions',
+      contradictions.length === 0 ? 'none' : `${list(found)}: findings, nothing granted for them`,
+    ],
     ['  dead', now.events.dead === 0 ? 'nothing' : style.bad(`${now.events.dead} events`)],
     ['  compared', compared(differences, style)],
-    ['  audit', audit.holds ? style.good('every promise holds') : style.bad(`broken: ${list(audit.broken)}`)],
+    [
+      '  audit',
+      audit.holds ? style.good('every promise holds') : style.bad(`broken: ${list(audit.broken)}`),
+    ],
   ]
 }
 
 const shownDifferences = 5
 
 function compared(differences: readonly string[], style: Style): string {
-  if (differences.length === 0) return style.good("every order is what the provider's own records say")
-  const more = differences.length > shownDifferences ? ` and ${differences.length - shownDifferences} more` : ''
+  if (differences.length === 0)
+    return style.good("every order is what the provider's own records say")
+  const more =
+    differences.length > shownDifferences
+      ? ` and ${differences.length - shownDifferences} more`
+      : ''
   return style.bad(`${differences.slice(0, shownDifferences).join('; ')}${more}`)
 }
 
@@ -54,12 +95,19 @@ function nextThings({ examples }: SimulationReport, program: string): string[][]
   const [first = '1001', second, third] = examples
   return [
     [`  ${program} explain ${first}`, 'the whole story of an order that was paid twice'],
-    ...(second === undefined ? [] : [[`  ${program} explain ${second}`, 'one that was refunded in parts']]),
-    ...(third === undefined ? [] : [[`  ${program} explain ${third}`, 'one that paid less than it costs']]),
+    ...(second === undefined
+      ? []
+      : [[`  ${program} explain ${second}`, 'one that was refunded in parts']]),
+    ...(third === undefined
+      ? []
+      : [[`  ${program} explain ${third}`, 'one that paid less than it costs']]),
     [`  ${program} status`, 'how much is in which state'],
     [`  ${program} findings`, 'what differs, and who answers for it'],
     [`  ${program} audit`, 'every promise as a query'],
-    [`  ${program} send stripe checkout.session.completed --order demo-1 --times 3`, 'one order, delivered three times'],
+    [
+      `  ${program} send stripe checkout.session.completed --order demo-1 --times 3`,
+      'one order, delivered three times',
+    ],
     [`  kill -9 ${process.pid}, then start again`, 'it goes on where it was'],
   ]
 }

@@ -8,7 +8,10 @@ import { audit, defaultAuditLimits } from '../report/audit.ts'
 import { status } from '../report/status.ts'
 import { countEffects, isWorkedOff, orderResults } from '../report/summary.ts'
 import { runSimulation } from '../testing/simulation/run-simulation.ts'
-import type { SimulationProgress, SimulationResult } from '../testing/simulation/simulation-report.ts'
+import type {
+  SimulationProgress,
+  SimulationResult,
+} from '../testing/simulation/simulation-report.ts'
 import type { SimulatedOrder } from '../testing/simulation/simulated-order.ts'
 import type { WebhookSender } from '../testing/stripe-double/webhook-sender.ts'
 import { usageError, type CommandWorld } from './command.ts'
@@ -37,9 +40,13 @@ const settleMs = 20_000
 /** @throws HookledgerError HKL_CLI_USAGE unless the configuration is one that the simulation can play. */
 export function requireDemoShop(project: Project): void {
   const { sources, workflows } = project.parts.config
-  const plays = [...sources.values()].some(({ name, source }) => name === 'stripe' && source.provider === 'stripe')
+  const plays = [...sources.values()].some(
+    ({ name, source }) => name === 'stripe' && source.provider === 'stripe',
+  )
   if (plays && workflows.some((workflow) => workflow.name === 'license')) return
-  throw usageError('--simulate plays the demo shop: its configuration has a source "stripe" and a workflow "license"')
+  throw usageError(
+    '--simulate plays the demo shop: its configuration has a source "stripe" and a workflow "license"',
+  )
 }
 
 /** Runs a simulation and tells what it came to; the last line is `simulation finished`. */
@@ -53,7 +60,9 @@ export async function simulate(options: SimulateOptions): Promise<void> {
     seed: `demo ${double.log.entries('event').length}`,
     signal,
     onProgress: (progress) => out.progress(progressText(progress)),
-    ...(options.project.loaded.routes === undefined ? {} : { openOrder: (order: SimulatedOrder) => openOrder(options.url, order) }),
+    ...(options.project.loaded.routes === undefined
+      ? {}
+      : { openOrder: (order: SimulatedOrder) => openOrder(options.url, order) }),
   })
   if (result.stopped || !(await settled(options))) return
   out.progress('audit: every promise as a query')
@@ -82,7 +91,8 @@ async function openOrder(url: string, order: SimulatedOrder): Promise<void> {
     signal: AbortSignal.timeout(10_000),
   })
   // 409 is an answer, too: the order exists with other figures
-  if (!response.ok && response.status !== 409) throw new Error(`the shop answered ${response.status}`)
+  if (!response.ok && response.status !== 409)
+    throw new Error(`the shop answered ${response.status}`)
   await response.arrayBuffer()
 }
 
@@ -97,7 +107,11 @@ async function settled({ db, out, signal }: SimulateOptions): Promise<boolean> {
   return !signal.aborted
 }
 
-async function reportOf(db: Database, result: SimulationResult, { project }: SimulateOptions): Promise<SimulationReport> {
+async function reportOf(
+  db: Database,
+  result: SimulationResult,
+  { project }: SimulateOptions,
+): Promise<SimulationReport> {
   const { limits } = project.parts.config
   const audited = await audit(db, { ...defaultAuditLimits, pendingMs: limits.deferralMs })
   const now = await status(db)
@@ -109,20 +123,39 @@ async function reportOf(db: Database, result: SimulationResult, { project }: Sim
     now,
     effects: await countEffects(db),
     differences: await differencesOf(db, result),
-    audit: { holds: audited.holds, broken: audited.checks.filter((each) => !each.holds).map((each) => each.check) },
-    examples: [byScenario('paid_twice'), byScenario('refunded_in_parts'), byScenario('underpaid')].filter((id) => id !== undefined),
+    audit: {
+      holds: audited.holds,
+      broken: audited.checks.filter((each) => !each.holds).map((each) => each.check),
+    },
+    examples: [
+      byScenario('paid_twice'),
+      byScenario('refunded_in_parts'),
+      byScenario('underpaid'),
+    ].filter((id) => id !== undefined),
   }
 }
 
 /** What the database says otherwise than the provider's own objects. */
 async function differencesOf(db: Database, result: SimulationResult): Promise<string[]> {
-  const found = new Map((await orderResults(db, [...result.outcomes.keys()], 'license')).map((row) => [row.order_id, row]))
+  const found = new Map(
+    (await orderResults(db, [...result.outcomes.keys()], 'license')).map((row) => [
+      row.order_id,
+      row,
+    ]),
+  )
   const differences: string[] = []
   for (const [id, expected] of result.outcomes) {
     const row = found.get(id) ?? { state: 'pending', entitled: false, effects: 0 }
-    if (row.state !== expected.state) differences.push(`order ${id} is ${row.state}, the provider says ${expected.state}`)
-    else if (row.entitled !== expected.entitled) differences.push(`order ${id} ${row.entitled ? 'entitles' : 'does not entitle'}, the provider says otherwise`)
-    else if (row.effects !== expected.licenses) differences.push(`order ${id} has ${row.effects} licenses, the provider says ${expected.licenses}`)
+    if (row.state !== expected.state)
+      differences.push(`order ${id} is ${row.state}, the provider says ${expected.state}`)
+    else if (row.entitled !== expected.entitled)
+      differences.push(
+        `order ${id} ${row.entitled ? 'entitles' : 'does not entitle'}, the provider says otherwise`,
+      )
+    else if (row.effects !== expected.licenses)
+      differences.push(
+        `order ${id} has ${row.effects} licenses, the provider says ${expected.licenses}`,
+      )
   }
   return differences
 }

@@ -20,9 +20,16 @@ const stopMs = 10_000
 
 /** The command. */
 export const startCommand: CommandDef = command(
-  { name: 'start', description: 'The stand-alone server: receives, and works in a process of its own' },
   {
-    roles: { type: 'string', description: `What it does: ${knownRoles.join(', ')} (both without it)`, valueHint: 'ROLES' },
+    name: 'start',
+    description: 'The stand-alone server: receives, and works in a process of its own',
+  },
+  {
+    roles: {
+      type: 'string',
+      description: `What it does: ${knownRoles.join(', ')} (both without it)`,
+      valueHint: 'ROLES',
+    },
     port: { type: 'string', description: `PORT without it, else ${defaultPort}` },
     host: { type: 'string', description: `HOST without it, else ${defaultHost}` },
   },
@@ -37,7 +44,9 @@ export const startCommand: CommandDef = command(
       serving?.killWorker()
       process.exit(signal === 'SIGINT' ? 130 : 143)
     })
-    const closing = new Closing((name, error) => out.warn(`${name} did not close: ${tellFailure(error).line}`))
+    const closing = new Closing((name, error) =>
+      out.warn(`${name} did not close: ${tellFailure(error).line}`),
+    )
     try {
       const project = await openProject(world, args.config)
       const { parts } = project
@@ -45,10 +54,24 @@ export const startCommand: CommandDef = command(
       const log = createLog({ level: environment.logLevel ?? 'warn', pretty: false, color: false })
       const { warnings } = await parts.register()
       for (const warning of warnings) log.warn({}, warning)
-      serving = await serve({ world, project, log, closing, roles, host, port, pretty: false, stopMs })
+      serving = await serve({
+        world,
+        project,
+        log,
+        closing,
+        roles,
+        host,
+        port,
+        pretty: false,
+        stopMs,
+      })
       serving.ready()
       const sources = [...parts.config.sources.keys()].map((name) => `/webhooks/${name}`)
-      out.note(`hookledger serves ${serving.url} (${Object.entries(roles).flatMap(([role, on]) => (on ? [role] : [])).join(', ')})${roles.receive ? `: POST ${sources.join(', ')}` : ''}`)
+      out.note(
+        `hookledger serves ${serving.url} (${Object.entries(roles)
+          .flatMap(([role, on]) => (on ? [role] : []))
+          .join(', ')})${roles.receive ? `: POST ${sources.join(', ')}` : ''}`,
+      )
       await shutdown.requested
       out.note('stopping: what is in hand is finished first')
     } finally {
@@ -62,9 +85,12 @@ function rolesOf(names: readonly string[]): { readonly receive: boolean; readonl
   for (const name of names) {
     if (knownRoles.some((role) => role === name)) continue
     const near = nearest(name, knownRoles)
-    throw usageError(`--roles: unknown role "${name}"${near === null ? '' : `, did you mean ${near}?`}; known are ${knownRoles.join(', ')}`)
+    throw usageError(
+      `--roles: unknown role "${name}"${near === null ? '' : `, did you mean ${near}?`}; known are ${knownRoles.join(', ')}`,
+    )
   }
-  if (names.length === 0) throw usageError(`--roles must name one or more of ${knownRoles.join(', ')}`)
+  if (names.length === 0)
+    throw usageError(`--roles must name one or more of ${knownRoles.join(', ')}`)
   return { receive: names.includes('receive'), work: names.includes('work') }
 }
 

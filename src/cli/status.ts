@@ -22,7 +22,8 @@ export function statusText(report: StatusReport, style: Style): string {
   const { events, pending, waiting, deliveries, workers } = report
   const age = pending.oldest_age_ms === null ? '' : `oldest ${duration(pending.oldest_age_ms)}`
   const late = waiting.overdue === 0 ? '' : `${waiting.overdue} overdue`
-  const due = waiting.next_deadline_at === null ? '' : `next deadline ${relative(waiting.next_deadline_at)}`
+  const due =
+    waiting.next_deadline_at === null ? '' : `next deadline ${relative(waiting.next_deadline_at)}`
   const counts = [
     ['pending', String(events.pending), joined(age, split(pending))],
     ['waiting', String(events.deferred), joined(late, due)],
@@ -30,16 +31,19 @@ export function statusText(report: StatusReport, style: Style): string {
     ['ignored', String(events.ignored), ''],
     ['dead', String(events.dead), ''],
   ]
-  const last = deliveries.last_new_event_at === null ? '' : `, the last new event ${relative(deliveries.last_new_event_at)}`
+  const last =
+    deliveries.last_new_event_at === null
+      ? ''
+      : `, the last new event ${relative(deliveries.last_new_event_at)}`
   return [
     style.strong(`${report.schema} (${report.environment}), migration ${report.migration}`),
     '',
     columns(counts, [1]),
     '',
-    `${plural(events.total, 'event')} in ${plural(deliveries.total, 'delivery').replace('deliverys', 'deliveries')}, ${plural(deliveries.duplicates, 'duplicate')}${last}`,
+    `${plural(events.total, 'event')} in ${plural(deliveries.total, 'delivery')}, ${plural(deliveries.duplicates, 'duplicate')}${last}`,
     workers.batches === 0
       ? `no batch in work, ${workers.decided_last_minute} decisions in the last minute`
-      : `${plural(workers.batches, 'batch').replace('batchs', 'batches')} in work (oldest ${duration(workers.oldest_batch_age_ms ?? 0)}), ${workers.decided_last_minute} decisions in the last minute`,
+      : `${plural(workers.batches, 'batch')} in work (oldest ${duration(workers.oldest_batch_age_ms ?? 0)}), ${workers.decided_last_minute} decisions in the last minute`,
     `${plural(report.entitlements.active, 'active entitlement')}`,
     ...ordersText(report),
     ...findingsText(report),
@@ -68,7 +72,12 @@ function ordersText(report: StatusReport): string[] {
 
 function findingsText(report: StatusReport): string[] {
   if (report.findings.length === 0) return ['', 'no open findings']
-  const rows = report.findings.map((each) => [each.class, each.kind, String(each.open), each.overdue === 0 ? '' : `${each.overdue} overdue`])
+  const rows = report.findings.map((each) => [
+    each.class,
+    each.kind,
+    String(each.open),
+    each.overdue === 0 ? '' : `${each.overdue} overdue`,
+  ])
   return ['', columns([['class', 'finding', 'open', ''], ...rows], [2])]
 }
 
@@ -81,11 +90,20 @@ function rejectionsText(report: StatusReport): string[] {
 /** What to do about what is wrong, worst first. */
 function adviceOf(report: StatusReport): string[] {
   const overdue = report.findings.reduce((sum, each) => sum + each.overdue, 0)
-  const stuck = report.events.pending > 0 && (report.pending.oldest_age_ms ?? 0) > 60_000 && report.workers.decided_last_minute === 0
+  const stuck =
+    report.events.pending > 0 &&
+    (report.pending.oldest_age_ms ?? 0) > 60_000 &&
+    report.workers.decided_last_minute === 0
   const advice = [
-    ...(stuck ? ['nothing is being worked on: is a worker running? (hookledger start --roles work)'] : []),
-    ...(report.events.dead > 0 ? [`${plural(report.events.dead, 'dead event')}: hookledger dead list`] : []),
-    ...(overdue > 0 ? [`${plural(overdue, 'finding')} overdue: hookledger findings list --overdue`] : []),
+    ...(stuck
+      ? ['nothing is being worked on: is a worker running? (hookledger start --roles work)']
+      : []),
+    ...(report.events.dead > 0
+      ? [`${plural(report.events.dead, 'dead event')}: hookledger dead list`]
+      : []),
+    ...(overdue > 0
+      ? [`${plural(overdue, 'finding')} overdue: hookledger findings list --overdue`]
+      : []),
   ]
   return advice.length === 0 ? [] : ['', ...advice]
 }

@@ -1,9 +1,13 @@
 /** Columns of text, and times and ages as people say them. */
 
 /** Aligns rows in columns; the last column is not padded. Columns named in `right` end at the right. */
-export function columns(rows: readonly (readonly string[])[], right: readonly number[] = []): string {
+export function columns(
+  rows: readonly (readonly string[])[],
+  right: readonly number[] = [],
+): string {
   const widths: number[] = []
-  for (const row of rows) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, cell.length)))
+  for (const row of rows)
+    row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, cell.length)))
   return rows
     .map((row) =>
       row
@@ -49,7 +53,9 @@ export function moment(at: string): string {
   return at.replace('T', ' ').replace('Z', '')
 }
 
-/** A number with its noun: `1 event`, `2 events`. */
+/** A number with its noun: `1 event`, `2 deliveries`, `3 batches`. */
 export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  if (count === 1) return `1 ${noun}`
+  if (/[^aeiou]y$/.test(noun)) return `${count} ${noun.slice(0, -1)}ies`
+  return `${count} ${noun}${/(?:ch|sh|s|x)$/.test(noun) ? 'es' : 's'}`
 }

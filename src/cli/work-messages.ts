@@ -19,4 +19,10 @@ export type WorkReport =
   | { readonly kind: 'awake' }
   /** How many events had which outcome since the last report. */
   | { readonly kind: 'outcomes'; readonly counts: Readonly<Record<string, number>> }
-  | { [N in PassedSignal]: { readonly kind: 'signal'; readonly name: N; readonly detail: SignalMap[N] } }[PassedSignal]
+  | {
+      [N in PassedSignal]: {
+        readonly kind: 'signal'
+        readonly name: N
+        readonly detail: SignalMap[N]
+      }
+    }[PassedSignal]

@@ -57,8 +57,16 @@ export class WorkProcess {
     try {
       await new Promise<void>((resolve, reject) => {
         const failed = (how: string): void =>
-          reject(new HookledgerError('HKL_WORKER_STOPPED', `the worker process ${how} before it was ready: its own line above says why`))
-        timer = setTimeout(() => failed(`did not answer for ${readyWithinMs / 1000} s`), readyWithinMs)
+          reject(
+            new HookledgerError(
+              'HKL_WORKER_STOPPED',
+              `the worker process ${how} before it was ready: its own line above says why`,
+            ),
+          )
+        timer = setTimeout(
+          () => failed(`did not answer for ${readyWithinMs / 1000} s`),
+          readyWithinMs,
+        )
         child.on('message', (report: WorkReport) => {
           if (report.kind === 'ready') resolve()
         })
@@ -125,7 +133,9 @@ export class WorkProcess {
     this.#wakeUnderWay = false
     child.on('message', (report: WorkReport) => this.#receive(report))
     child.on('error', () => {}) // 'exit' follows, or the fork itself failed and 'exit' is all there is
-    child.once('exit', (code, signal) => this.#died(child, endOf(code, signal), performance.now() - bornAt))
+    child.once('exit', (code, signal) =>
+      this.#died(child, endOf(code, signal), performance.now() - bornAt),
+    )
     return child
   }
 

@@ -19,7 +19,12 @@ const reportEveryMs = 250
 export const workCommand: CommandDef = command(
   { name: 'internal-work', description: 'The worker process of dev and start', hidden: true },
   {
-    'log-level': { type: 'enum', description: 'How much to log', options: [...logLevels], default: 'warn' },
+    'log-level': {
+      type: 'enum',
+      description: 'How much to log',
+      options: [...logLevels],
+      default: 'warn',
+    },
     pretty: { type: 'boolean', description: 'Log lines for a person' },
   },
   async ({ args, world }) => {
@@ -96,7 +101,11 @@ function reportOutcomes(signals: Signals): () => void {
   signals.on('inbox.event.decided', ({ outcome }) => {
     counts[outcome] = (counts[outcome] ?? 0) + 1
   })
-  for (const name of ['inbox.batch.finished', 'inbox.wait.rescued', 'worker.loop.failed'] as const) {
+  for (const name of [
+    'inbox.batch.finished',
+    'inbox.wait.rescued',
+    'worker.loop.failed',
+  ] as const) {
     signals.on(name, (detail) => report({ kind: 'signal', name, detail } as WorkReport))
   }
   setInterval(flush, reportEveryMs).unref()

@@ -151,6 +151,9 @@ function resolveLimits(given: Partial<Limits>): Limits {
   for (const [name, value] of Object.entries(limits)) {
     if (!Number.isSafeInteger(value) || value < 1) throw invalid(`limits.${name} must be a positive integer`)
   }
+  if (limits.identityRetentionDays < limits.payloadRetentionDays) {
+    throw invalid('limits.identityRetentionDays must be at least limits.payloadRetentionDays: a body without its event is of no use')
+  }
   return Object.freeze(limits)
 }
 

@@ -9,21 +9,21 @@ import { createScan } from '../inbox/scan.ts'
 import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createLedger } from '../ledger/ledger.ts'
-import { areNewest, registerWorkflows } from '../ledger/register.ts'
+import { areNewest, registerStates, registerWorkflows } from '../ledger/register.ts'
 import { requireHealthy } from '../postgres/doctor.ts'
-import type { Database } from '../postgres/executor.ts'
+import type { Database, Executor } from '../postgres/executor.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
 import { createDatabase, createPool, type PoolLike } from '../postgres/pool.ts'
-import { readBody } from '../providers/body.ts'
-import { freezeJson } from '../workflow/any-event.ts'
+import { readStoredBody } from '../providers/stored-body.ts'
 import { checkWorkflow } from '../workflow/check-workflow.ts'
 import type { EventContent } from '../workflow/event.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import { environmentVariable } from './environment.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
 import { emitOutcomes } from './outcome-signals.ts'
 import { inboxSources, sourceLookup } from './sources.ts'
-import { runUpkeep } from './upkeep.ts'
+import { runUpkeep, upkeepOnArrival } from './upkeep.ts'
 import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
 
 /** What `runOnce` came to. */
@@ -43,7 +43,10 @@ export class HookledgerParts {
   #ownPool: { end(): Promise<void> } | undefined
   #databaseUrl: string | undefined
   #receiver: Receiver | undefined
+  #stopUpkeep: (() => Promise<void>) | undefined
   #installation: Promise<Installation> | undefined
+  #registered: Promise<{ readonly warnings: readonly string[] }> | undefined
+  #areStatesKnown = false
   #newest = true
   #upkeptAt: number | undefined
 
@@ -85,6 +88,8 @@ export class HookledgerParts {
   }
 
   receiver(): Receiver {
+    // an endpoint stays healthy while no worker is there
+    this.#stopUpkeep ??= upkeepOnArrival(this.signals, () => runUpkeep(this.database(), this.config.limits))
     this.#receiver ??= new Receiver({
       database: this.database(),
       sources: inboxSources(this.config.sources),
@@ -94,8 +99,11 @@ export class HookledgerParts {
     return this.#receiver
   }
 
-  installation(): Promise<Installation> {
-    this.#installation ??= installation(this.database()).catch((error: unknown) => {
+  /** What `migrate` fixed, read once: on `tx` where one is given, since the pool may have no other connection. */
+  installation(tx?: Executor): Promise<Installation> {
+    const { schema, schemaName } = this.database()
+    const db = tx === undefined ? this.database() : { schema, schemaName, query: tx.query.bind(tx) }
+    this.#installation ??= installation(db).catch((error: unknown) => {
       this.#installation = undefined
       throw error
     })
@@ -103,23 +111,60 @@ export class HookledgerParts {
   }
 
   /** Start checks and registration. @throws HookledgerError where a promise would not hold. */
-  async register(): Promise<{ readonly warnings: readonly string[] }> {
+  register(): Promise<{ readonly warnings: readonly string[] }> {
+    return this.#remember(this.#register({ checksWorkflows: true }))
+  }
+
+  /**
+   * Registers what nothing has registered in this process yet: a host without a worker never starts
+   * one. Histories are not played, since somebody's checkout may be waiting.
+   */
+  registered(): Promise<unknown> {
+    return this.#registered ?? this.#remember(this.#register({ checksWorkflows: false }))
+  }
+
+  /** The same for the states of one workflow, inside the app's own transaction. */
+  async knowStates(tx: Executor, workflow: Workflow): Promise<void> {
+    if (!this.#areStatesKnown) await registerStates(this.database(), tx, workflow)
+  }
+
+  #remember(registering: Promise<{ readonly warnings: readonly string[] }>): Promise<{ readonly warnings: readonly string[] }> {
+    this.#registered = registering.catch((error: unknown) => {
+      this.#registered = undefined
+      throw error
+    })
+    return this.#registered
+  }
+
+  async #register({ checksWorkflows }: { readonly checksWorkflows: boolean }): Promise<{ readonly warnings: readonly string[] }> {
     const { config } = this
-    const warnings = [...(await requireHealthy(this.database(), { acceptDurability: config.acceptDurability }))]
-    const { environment } = await this.installation()
-    if (environment !== config.environment) {
-      throw new HookledgerError(
-        'HKL_CONFIG_ENVIRONMENT',
-        `schema ${config.schemaName} holds the ${environment} environment, the configuration's sources are ${config.environment}: use another schema (HOOKLEDGER_SCHEMA)`,
-      )
-    }
+    const warnings = await this.#requireHealthy()
     const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
-    for (const workflow of config.workflows) warnings.push(...checkWorkflow(workflow, sends).map((each) => each.message))
+    for (const workflow of checksWorkflows ? config.workflows : []) {
+      warnings.push(...checkWorkflow(workflow, sends).map((each) => each.message))
+    }
     const registered = await registerWorkflows(this.database(), config.workflows, config.entitlementRules)
+    this.#areStatesKnown = true
     await this.#refreshNewest()
     warnings.push(...registered.warnings)
     for (const message of warnings) this.signals.emit('config.warned', { message })
     return { warnings }
+  }
+
+  /**
+   * The start checks alone, for a process that only receives: its role may not register anything.
+   *
+   * @throws HookledgerError where a promise would not hold
+   */
+  async check(): Promise<{ readonly warnings: readonly string[] }> {
+    const warnings = await this.#requireHealthy()
+    for (const message of warnings) this.signals.emit('config.warned', { message })
+    return { warnings }
+  }
+
+  #requireHealthy(): Promise<string[]> {
+    const { acceptDurability, environment, limits } = this.config
+    return requireHealthy(this.database(), { acceptDurability, environment, lockTimeoutMs: limits.lockTimeoutMs })
   }
 
   async #refreshNewest(): Promise<void> {
@@ -158,6 +203,7 @@ export class HookledgerParts {
   /** Works off what is ready, for hosts without a long-lived worker. */
   async runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult> {
     const until = performance.now() + options.budgetMs
+    await this.registered()
     const { work, sweep } = await this.contexts()
     const scan = createScan(work)
     await sweepOnce(sweep)
@@ -185,6 +231,7 @@ export class HookledgerParts {
 
   /** Works off exactly these events, if they are ready. */
   async workOff(keys: readonly bigint[]): Promise<void> {
+    await this.registered()
     const { work } = await this.contexts()
     const report = await runBatch(work, { kind: 'these', keys })
     emitOutcomes(this.signals, report.settled)
@@ -193,10 +240,14 @@ export class HookledgerParts {
   async close(): Promise<void> {
     await this.#receiver?.stop()
     this.#receiver = undefined
+    await this.#stopUpkeep?.()
+    this.#stopUpkeep = undefined
     await this.#ownPool?.end()
     this.#ownPool = undefined
     this.#database = undefined
     this.#installation = undefined
+    this.#registered = undefined
+    this.#areStatesKnown = false
   }
 }
 
@@ -216,7 +267,7 @@ const unreadable = {
 } as const
 
 function contentOf(bytes: Uint8Array, limits: { readonly jsonDepth: number; readonly jsonKeys: number }): EventContent {
-  const read = readBody(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys })
+  const read = readStoredBody(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys })
   if (!read.ok) return { readable: false, reason: unreadable[read.reason] }
-  return { readable: true, value: freezeJson(read.value) as Readonly<Record<string, unknown>> }
+  return { readable: true, value: read.value }
 }

@@ -2,7 +2,7 @@
  * Configured sources as the other parts see them: for receiving, and for knowing which of them a
  * stored event belongs to. Receiver, worker and every later door use this one rule.
  */
-import type { SourceLookup } from '../inbox/claim.ts'
+import type { SourceLookup } from '../inbox/read-claimed.ts'
 import type { InboxSource } from '../inbox/source.ts'
 import type { Environment } from '../workflow/event.ts'
 import type { ConfiguredSource } from './options.ts'

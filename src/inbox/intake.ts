@@ -8,6 +8,8 @@ import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
 import type { Database } from '../postgres/executor.ts'
 import { BodyBuffers } from './intake-buffer.ts'
+import type { Awaited } from './intake-deadlines.ts'
+import { Deadlines } from './intake-deadlines.ts'
 import type { IncomingDelivery } from './intake-statement.ts'
 import type { StoreContext, StoredBatch, StoredEvent } from './intake-store.ts'
 import { storeBatch, storeFailure } from './intake-store.ts'
@@ -36,9 +38,8 @@ export interface IntakeOptions {
   readonly batchBytes?: number
 }
 
-interface Pending {
+interface Pending extends Awaited {
   readonly delivery: IncomingDelivery
-  readonly deadline: number
   readonly settle: (result: IntakeResult) => void
 }
 
@@ -61,8 +62,9 @@ export class Intake {
   #queue: Pending[] = []
   /** Parts of batches that failed for one delivery in them. */
   readonly #parted: Pending[][] = []
-  /** Everything not answered, in order of deadline. */
-  readonly #unanswered = new Set<Pending>()
+  readonly #unanswered = new Deadlines<Pending>((late) => {
+    this.#expire(late)
+  })
   #head = 0
   #waitingBytes = 0
   #active = 0
@@ -70,7 +72,7 @@ export class Intake {
   #parting = false
   #scheduled = false
   #stopped = false
-  #watch: NodeJS.Timeout | undefined
+  #idle: Promise<void> | undefined
   #onIdle: (() => void) | undefined
 
   constructor(options: IntakeOptions) {
@@ -104,18 +106,18 @@ export class Intake {
       this.#waitingBytes += delivery.rawBody.byteLength
       this.#unanswered.add(pending)
       this.#queue.push(pending)
-      this.#watchDeadlines()
       this.#schedule()
     })
   }
 
   /** Takes nothing more and resolves when everything taken was answered. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.#stopped = true
-    if (this.#unanswered.size === 0) return
-    await new Promise<void>((resolve) => {
-      this.#onIdle = resolve
+    this.#idle ??= new Promise((resolve) => {
+      if (this.#unanswered.size === 0) resolve()
+      else this.#onIdle = resolve
     })
+    return this.#idle
   }
 
   /**
@@ -141,7 +143,11 @@ export class Intake {
     this.#active++
     for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
       this.#lastFlushAt = performance.now()
+      const slow = setTimeout(() => {
+        this.#schedule()
+      }, slowFlushMs + 1)
       await this.#flush(batch)
+      clearTimeout(slow)
     }
     this.#active--
   }
@@ -259,28 +265,8 @@ export class Intake {
     if (this.#unanswered.size === 0) this.#onIdle?.()
   }
 
-  /** One timer for the oldest deadline, since a timer for each request would cost every request. */
-  #watchDeadlines(): void {
-    if (this.#watch !== undefined) return
-    const [oldest] = this.#unanswered
-    if (oldest === undefined) return
-    this.#watch = setTimeout(
-      () => {
-        this.#watch = undefined
-        this.#expire()
-        this.#watchDeadlines()
-      },
-      Math.max(1, Math.ceil(oldest.deadline - performance.now())),
-    )
-    this.#watch.unref()
-  }
-
-  #expire(): void {
-    const now = performance.now()
-    for (const pending of this.#unanswered) {
-      if (pending.deadline > now) break
-      this.#settle(pending, { stored: false, reason: 'unavailable' })
-    }
+  #expire(late: readonly Pending[]): void {
+    this.#refuse(late, 'unavailable')
     this.#queue = this.#queue.slice(this.#head).filter((pending) => this.#unanswered.has(pending))
     this.#head = 0
   }

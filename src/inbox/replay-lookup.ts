@@ -25,10 +25,18 @@ export interface ReplayableEvent {
  * @throws HookledgerError HKL_INBOX_EVENT_UNKNOWN when there is none, HKL_INBOX_NOT_REPLAYABLE when
  * several sources have one.
  */
-export async function findReplayable(db: Database, id: string, source: string | undefined): Promise<ReplayableEvent> {
+export async function findReplayable(
+  db: Database,
+  id: string,
+  source: string | undefined,
+): Promise<ReplayableEvent> {
   const s = db.schema
   const number = /^event:(\d{1,18})$/.exec(id)?.[1] ?? null
-  const rows = await db.query<{ event_key: string; source: string } & { [K in keyof RecordedDecision]: RecordedDecision[K] | null }>({
+  const rows = await db.query<
+    { event_key: string; source: string } & {
+      [K in keyof RecordedDecision]: RecordedDecision[K] | null
+    }
+  >({
     text: `select e.event_key, n.provider || ':' || n.provider_account as source,
         d.decision_id, d.kind, d.order_id, d.from_state, d.to_state, d.reason, d.decided_at
       from ${s}sources n
@@ -40,14 +48,24 @@ export async function findReplayable(db: Database, id: string, source: string | 
   })
   const [row] = rows
   if (row === undefined) {
-    throw new HookledgerError('HKL_INBOX_EVENT_UNKNOWN', `no event ${id} was ever received${source === undefined ? '' : ` from ${source}`}; check the id, or ask the provider to send it`)
+    throw new HookledgerError(
+      'HKL_INBOX_EVENT_UNKNOWN',
+      `no event ${id} was ever received${source === undefined ? '' : ` from ${source}`}; check the id, or ask the provider to send it`,
+    )
   }
   if (rows.length > 1) {
-    throw new HookledgerError('HKL_INBOX_NOT_REPLAYABLE', `${rows.length} sources have an event ${id} (${rows.map((each) => each.source).join(', ')}): name one with --source`)
+    throw new HookledgerError(
+      'HKL_INBOX_NOT_REPLAYABLE',
+      `${rows.length} sources have an event ${id} (${rows.map((each) => each.source).join(', ')}): name one with --source`,
+    )
   }
   const { event_key, decision_id, kind, reason, decided_at, order_id, from_state, to_state } = row
-  if (decision_id === null || kind === null || reason === null || decided_at === null) return { event_key, decision: null }
-  return { event_key, decision: { decision_id, kind, order_id, from_state, to_state, reason, decided_at } }
+  if (decision_id === null || kind === null || reason === null || decided_at === null)
+    return { event_key, decision: null }
+  return {
+    event_key,
+    decision: { decision_id, kind, order_id, from_state, to_state, reason, decided_at },
+  }
 }
 
 /** What events have in common; all that is given must fit. */
@@ -61,14 +79,22 @@ export interface ReplayFilter {
 }
 
 /** The condition of a filter over `e` (inbox_events) and `n` (sources), with values from `$first` on. */
-function conditionOf(filter: ReplayFilter, first: number): { readonly sql: string; readonly values: Value[] } {
+function conditionOf(
+  filter: ReplayFilter,
+  first: number,
+): { readonly sql: string; readonly values: Value[] } {
   const at = (index: number): string => `$${first + index}`
   return {
     sql: `(cardinality(${at(0)}::text[]) = 0 or e.event_type = any (${at(0)}::text[]))
       and (${at(1)}::text is null or n.provider || ':' || n.provider_account = ${at(1)})
       and (${at(2)}::timestamptz is null or e.received_at >= ${at(2)}::timestamptz)
       and (${at(3)}::timestamptz is null or e.received_at < ${at(3)}::timestamptz)`,
-    values: [filter.types ?? [], filter.source ?? null, filter.since?.toISOString() ?? null, filter.until?.toISOString() ?? null],
+    values: [
+      filter.types ?? [],
+      filter.source ?? null,
+      filter.since?.toISOString() ?? null,
+      filter.until?.toISOString() ?? null,
+    ],
   }
 }
 

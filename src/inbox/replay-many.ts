@@ -43,7 +43,10 @@ export async function replayMany(
   filter: ReplayFilter,
   plan: ReplayPlan,
   by: ReplayReason,
-  control: { readonly signal?: AbortSignal; readonly onProgress?: (report: ReplayReport) => void } = {},
+  control: {
+    readonly signal?: AbortSignal
+    readonly onProgress?: (report: ReplayReport) => void
+  } = {},
 ): Promise<ReplayReport> {
   const report = { replayed: 0, recorded: plan.recorded, expired: 0, busy: 0 }
   for (const state of plan.states) {

@@ -20,7 +20,11 @@ export type ReplayableState = 'dead' | 'ignored' | 'deferred' | 'delayed'
 export type ReplayAnswer =
   | { readonly outcome: 'replayed'; readonly event_key: string; readonly from: ReplayableState }
   /** It has its final decision: that is the answer. */
-  | { readonly outcome: 'recorded'; readonly event_key: string; readonly decision: RecordedDecision }
+  | {
+      readonly outcome: 'recorded'
+      readonly event_key: string
+      readonly decision: RecordedDecision
+    }
   /** It is on the ready list, or in a worker's hands, already. */
   | { readonly outcome: 'pending'; readonly event_key: string }
 
@@ -44,12 +48,16 @@ export async function replayEvent(
   by: ReplayReason,
 ): Promise<ReplayAnswer> {
   const found = await findReplayable(db, event.id, event.source)
-  if (found.decision !== null) return { outcome: 'recorded', event_key: found.event_key, decision: found.decision }
+  if (found.decision !== null)
+    return { outcome: 'recorded', event_key: found.event_key, decision: found.decision }
   for (const from of Object.keys(replayableTables) as ReplayableState[]) {
     const { replayed, expired } = await replayKeys(db, from, [found.event_key], by)
     if (replayed.length > 0) return { outcome: 'replayed', event_key: found.event_key, from }
     if (expired > 0) {
-      throw new HookledgerError('HKL_INBOX_PAYLOAD_EXPIRED', `payload expired: the body of event ${event.id} is no longer kept, ask the provider to send it again`)
+      throw new HookledgerError(
+        'HKL_INBOX_PAYLOAD_EXPIRED',
+        `payload expired: the body of event ${event.id} is no longer kept, ask the provider to send it again`,
+      )
     }
   }
   return { outcome: 'pending', event_key: found.event_key }
@@ -76,7 +84,11 @@ export async function replayKeys(
     const locked = await lockState(db, tx, from, keys)
     const kept = locked.filter((row) => row.has_body).map((row) => row.event_key)
     if (kept.length > 0) await moveToReady(db, tx, from, kept, by)
-    return { replayed: kept, expired: locked.length - kept.length, busy: keys.length - locked.length }
+    return {
+      replayed: kept,
+      expired: locked.length - kept.length,
+      busy: keys.length - locked.length,
+    }
   })
 }
 

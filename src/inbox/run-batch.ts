@@ -5,9 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deadOutcome } from './plan-batch.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
-import { claim, claimSetup, readClaimed, type Selection } from './claim.ts'
+import { claim, claimSetup, type Selection } from './claim.ts'
+import { readClaimed } from './read-claimed.ts'
 import { inboxParts } from './outcome-parts.ts'
-import { workBatch, type BatchMode, type BatchReport, type WorkContext } from './work-batch.ts'
+import { workBatch, type BatchMode, type BatchReport, type UnopenedEvent, type WorkContext } from './work-batch.ts'
 
 /** The most times one batch is run again for the same keys before the loop backs off. */
 const maxReruns = 6
@@ -53,14 +54,14 @@ export async function runSuspect(ctx: WorkContext): Promise<RunReport> {
 /** Tries one event again that had to wait for somebody; patience is short, since nothing else goes on meanwhile. */
 export async function runCooled(ctx: WorkContext, key: bigint): Promise<RunReport> {
   const report = emptyReport()
-  await runAlone(ctx, key, report)
+  await runGroups(ctx, [[key]], report)
   return report
 }
 
 const wholeMode: BatchMode = { openNew: true, checkPayers: false }
 
-/** How long an event that runs alone waits for a lock, in milliseconds. */
-const loneLockTimeoutMs = 100
+/** How long a part of a batch waits for a lock that made the whole of it wait in vain, in milliseconds. */
+const partLockTimeoutMs = 100
 
 function emptyReport(): RunReport {
   return { settled: [], claimed: [], left: [], cooling: [] }
@@ -87,7 +88,7 @@ async function runSelection(
     report.settled.push(...done.settled)
     report.claimed.push(...done.claimed)
     report.left.push(...done.left)
-    if (selection.kind !== 'suspect') await runEachAlone(ctx, done.unopened, report)
+    if (selection.kind !== 'suspect') await runGroups(ctx, groupByOrder(done.unopened), report)
   } catch (error) {
     if (reruns >= maxReruns) throw error
     await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
@@ -119,15 +120,16 @@ async function remedy(
       const others = selection.keys.filter((each) => each !== key)
       if (others.length === 0) return
       // a batch full of failing events would otherwise be run as often as it has events
-      if (reruns >= 3) return runEachAlone(ctx, others, report)
-      return again({ kind: 'these', keys: others })
+      if (reruns < 3) return again({ kind: 'these', keys: others })
+      for (const other of others) await runGroups(ctx, [[other]], report)
+      return
     }
     case 'decide_again':
       return again(selection, { ...mode, checkPayers: true })
     case 'without_new_orders':
       if (mode.openNew) return again(selection, { ...mode, openNew: false })
       // not an order that would be opened: a name, or the row of an order that the app is opening
-      if (selection.kind === 'these') return runEachAlone(ctx, selection.keys, report)
+      if (selection.kind === 'these') return runGroups(ctx, selection.keys.map((key) => [key]), report)
       report.left.push(...(selection.kind === 'suspect' && selection.key !== undefined ? [selection.key] : []))
       return
     case 'run_again':
@@ -160,22 +162,33 @@ async function split(
   }
 }
 
-async function runEachAlone(ctx: WorkContext, keys: readonly bigint[], report: RunReport): Promise<void> {
-  for (const key of keys) await runAlone(ctx, key, report)
-}
-
-/** An event whose order has to be opened runs alone; if that must wait for somebody, it cools down. */
-async function runAlone(ctx: WorkContext, key: bigint, report: RunReport): Promise<void> {
+/**
+ * Runs groups of events in as few batches as can be. Where one has to wait for somebody, the others are
+ * parted from it by halves; the group that is left alone with its wait cools down.
+ */
+async function runGroups(ctx: WorkContext, groups: readonly (readonly bigint[])[], report: RunReport): Promise<void> {
+  if (groups.length === 0) return
   const { limits } = ctx
-  const patient = { ...ctx, limits: { ...limits, lockTimeoutMs: Math.min(limits.lockTimeoutMs, loneLockTimeoutMs) } }
+  const hasty = { ...ctx, limits: { ...limits, lockTimeoutMs: Math.min(limits.lockTimeoutMs, partLockTimeoutMs) } }
+  const selection: Selection = { kind: 'these', keys: groups.flat() }
   try {
-    const done = await workBatch(patient, { kind: 'these', keys: [key] }, wholeMode)
+    const done = await workBatch(hasty, selection, wholeMode)
     report.settled.push(...done.settled)
     report.left.push(...done.left)
   } catch (error) {
-    if (remedyOf(error) === 'without_new_orders') report.cooling.push(key)
-    else await remedy(ctx, error, { kind: 'these', keys: [key] }, wholeMode, report, 0)
+    if (remedyOf(error) !== 'without_new_orders') return remedy(ctx, error, selection, wholeMode, report, 0)
+    if (groups.length === 1) return void report.cooling.push(...selection.keys)
+    const middle = Math.ceil(groups.length / 2)
+    await runGroups(ctx, groups.slice(0, middle), report)
+    await runGroups(ctx, groups.slice(middle), report)
   }
+}
+
+/** Events of one order wait for the same transaction: they stay together. */
+function groupByOrder(events: readonly UnopenedEvent[]): bigint[][] {
+  const groups = new Map<string, bigint[]>()
+  for (const { key, orderId } of events) groups.set(orderId, [...(groups.get(orderId) ?? []), key])
+  return [...groups.values()]
 }
 
 /** Records the failure of one event in a transaction of its own: tried again later, or dead. */

@@ -16,11 +16,12 @@ import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-eve
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Environment } from '../workflow/event.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
-import { claim, claimSetup, readClaimed, type ClaimedEvent, type ClaimedRow, type EventReading, type Selection } from './claim.ts'
+import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import type { FindingKind } from '../workflow/finding-kinds.ts'
 import { inboxParts, staysOverdue, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
 import { deadOutcome, foldBatch, namesOf, orderlessOutcome, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
+import { readClaimed, type ClaimedEvent, type EventReading } from './read-claimed.ts'
 import { runEffectSql, runPlainHandlers } from './run-user-sql.ts'
 
 /** What working on batches needs. */
@@ -56,7 +57,13 @@ export interface BatchReport {
   /** Left on the ready list: their order is held, or their type is for a newer worker. */
   readonly left: readonly bigint[]
   /** Of those, the ones whose order does not exist yet and was not to be opened in this run. */
-  readonly unopened: readonly bigint[]
+  readonly unopened: readonly UnopenedEvent[]
+}
+
+/** An event whose order would have to be opened. */
+export interface UnopenedEvent {
+  readonly key: bigint
+  readonly orderId: string
 }
 
 const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], unopened: [] }
@@ -214,11 +221,11 @@ class Batch {
     const ids = claims.map((each) => each.orderId)
     const { ledgers, held } = await this.#ctx.ledger.lockOrders(tx, ids, openable)
     const before = new Map([...ledgers].map(([id, ledger]) => [id, snapshotOf(ledger)]))
-    const unopened: bigint[] = []
+    const unopened: UnopenedEvent[] = []
     const ready = claims.filter(({ orderId, candidate, event }) => {
       if (held.has(orderId) || isBeyond(candidate.workflow, ledgers.get(orderId))) return false
       if (this.#mode.openNew || ledgers.has(orderId) || candidate.workflow.opens !== 'event') return true
-      unopened.push(event.key)
+      unopened.push({ key: event.key, orderId })
       return false
     })
     return { orders: new Map(ledgers), before, ready, unopened }
@@ -327,7 +334,7 @@ interface LockedClaims {
   readonly orders: Map<string, OrderLedger>
   readonly before: ReadonlyMap<string, OrderLedger>
   readonly ready: readonly Claim[]
-  readonly unopened: readonly bigint[]
+  readonly unopened: readonly UnopenedEvent[]
 }
 
 interface DecidedBatch {
@@ -335,7 +342,7 @@ interface DecidedBatch {
   readonly retried: readonly Retried[]
   readonly before: ReadonlyMap<string, OrderLedger>
   readonly after: ReadonlyMap<string, OrderLedger>
-  readonly unopened: readonly bigint[]
+  readonly unopened: readonly UnopenedEvent[]
   readonly bound: BoundNames
 }
 

@@ -86,7 +86,12 @@ function checkedId(id: string): string {
 function openedPart(s: string, id: string, workflow: Workflow, order: OpenOrder, actor: string): WritePart {
   return {
     name: 'opened',
-    sql: `opened as (
+    // The decision names a registered state, and no worker may have started yet. Said on this very
+    // connection: the pool may have no other one while checkouts wait for each other.
+    sql: `opened_state as (
+      insert into ${s}workflow_states (workflow, state, entitles) values (:2, :3, :4::boolean)
+      on conflict (workflow, state) do nothing),
+    opened as (
       insert into ${s}ledger_decisions (order_id, workflow, kind, final, to_state, entitles, reason, evidence, workflow_version, actor)
       values (:1, :2, 'opened', false, :3, :4::boolean, :5, :6::jsonb, :7, :8) returning 1)`,
     values: [

@@ -45,7 +45,12 @@ export async function registerWorkflows(
   })
 }
 
-async function registerStates(db: Database, tx: Executor, workflow: Workflow): Promise<void> {
+/**
+ * Registers the states of one workflow, where decisions will name them.
+ *
+ * @throws HookledgerError HKL_WORKFLOW_INVALID where a known state changed whether it entitles
+ */
+export async function registerStates(db: Database, tx: Executor, workflow: Workflow): Promise<void> {
   const states = [...workflow.states.keys()].sort()
   await tx.query({
     text: `insert into ${db.schema}workflow_states (workflow, state, entitles)

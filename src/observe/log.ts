@@ -36,7 +36,8 @@ export interface LogOptions {
 
 /** Creates a log. */
 export function createLog(options: LogOptions): Log {
-  const destination = options.write === undefined ? pino.destination({ fd: 2, sync: true }) : { write: options.write }
+  const destination =
+    options.write === undefined ? pino.destination({ fd: 2, sync: true }) : { write: options.write }
   const stream = options.pretty
     ? { write: (line: string) => destination.write(`${prettyLine(line, options.color)}\n`) }
     : destination
@@ -54,12 +55,22 @@ export function createLog(options: LogOptions): Log {
 /** Logs what the signals tell. Returns what stops it. */
 export function logSignals(signals: Signals, log: Log): () => void {
   const stops = [
-    signals.on('inbox.event.decided', (outcome) => log[levelOf(outcome)](outcomeFields(outcome), outcomeText(outcome))),
+    signals.on('inbox.event.decided', (outcome) =>
+      log[levelOf(outcome)](outcomeFields(outcome), outcomeText(outcome)),
+    ),
     signals.on('inbox.events.stored', (stored) => log.debug(stored, 'stored')),
-    signals.on('inbox.batch.finished', ({ events, durationMs }) => log.debug({ events, duration_ms: Math.round(durationMs) }, 'batch finished')),
-    signals.on('inbox.request.rejected', (rejected) => log.info(rejected, `refused a request to ${rejected.source}: ${rejected.reason}`)),
-    signals.on('inbox.wait.rescued', ({ events }) => log.warn({ events }, `the sweep found ${events} events that nothing had woken`)),
-    signals.on('worker.loop.failed', ({ loop, message }) => log.error({ loop }, `${loop} failed and is tried again: ${message}`)),
+    signals.on('inbox.batch.finished', ({ events, durationMs }) =>
+      log.debug({ events, duration_ms: Math.round(durationMs) }, 'batch finished'),
+    ),
+    signals.on('inbox.request.rejected', (rejected) =>
+      log.info(rejected, `refused a request to ${rejected.source}: ${rejected.reason}`),
+    ),
+    signals.on('inbox.wait.rescued', ({ events }) =>
+      log.warn({ events }, `the sweep found ${events} events that nothing had woken`),
+    ),
+    signals.on('worker.loop.failed', ({ loop, message }) =>
+      log.error({ loop }, `${loop} failed and is tried again: ${message}`),
+    ),
     signals.on('config.warned', ({ message }) => log.warn({}, message)),
   ]
   return () => {
@@ -74,7 +85,8 @@ function levelOf(outcome: EventOutcome): 'info' | 'warn' | 'error' {
 }
 
 function outcomeFields(outcome: EventOutcome): Record<string, unknown> {
-  const list = (values: readonly string[]): readonly string[] | undefined => (values.length === 0 ? undefined : values)
+  const list = (values: readonly string[]): readonly string[] | undefined =>
+    values.length === 0 ? undefined : values
   return {
     event_id: outcome.eventId,
     type: outcome.eventType,
@@ -98,7 +110,10 @@ function outcomeFields(outcome: EventOutcome): Record<string, unknown> {
 /** The line for a person: event, type, order, from → to, what was made and granted, time. */
 function outcomeText(outcome: EventOutcome): string {
   const order = outcome.orderId === null ? '' : ` order ${outcome.orderId}`
-  const moved = outcome.to === null || outcome.from === outcome.to ? '' : ` ${outcome.from ?? ''} → ${outcome.to}`
+  const moved =
+    outcome.to === null || outcome.from === outcome.to
+      ? ''
+      : ` ${outcome.from ?? ''} → ${outcome.to}`
   const parts = [
     `${outcome.eventType} ${outcome.eventId}:${order}${moved} ${outcome.outcome}`,
     ...(outcome.effects.length === 0 ? [] : [`made ${outcome.effects.join(', ')}`]),
@@ -107,7 +122,9 @@ function outcomeText(outcome: EventOutcome): string {
     ...(outcome.findings.length === 0 ? [] : [`finding ${outcome.findings.join(', ')}`]),
     ...(outcome.waitsFor === null
       ? [outcome.outcome === 'fulfilled' || outcome.outcome === 'moved' ? '' : outcome.reason]
-      : [`waits for ${outcome.waitsFor}${outcome.until === null ? '' : ` until ${outcome.until.toISOString()}`}; try: hookledger explain ${outcome.eventId}`]),
+      : [
+          `waits for ${outcome.waitsFor}${outcome.until === null ? '' : ` until ${outcome.until.toISOString()}`}; try: hookledger explain ${outcome.eventId}`,
+        ]),
     `${Math.round(outcome.ageMs)} ms`,
   ]
   return parts.filter((part) => part !== '').join(' · ')
@@ -117,7 +134,11 @@ const colors = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as 
 
 /** A JSON line of ours as a person reads it. */
 function prettyLine(line: string, color: boolean): string {
-  const { level, time, msg } = JSON.parse(line) as { level: keyof typeof colors; time: string; msg?: string }
+  const { level, time, msg } = JSON.parse(line) as {
+    level: keyof typeof colors
+    time: string
+    msg?: string
+  }
   const clock = time.slice(11, 23)
   const label = level.padEnd(5)
   const text = printable(msg ?? '')

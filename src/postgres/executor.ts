@@ -22,8 +22,10 @@ export interface Statement {
   readonly text: string
   readonly values?: readonly Value[]
   readonly binary?: boolean
-  /** Uses the extended protocol even without values: it takes exactly one statement. */
+  /** The app's own SQL: exactly one statement, bound and read as the app has set up its driver. */
   readonly extended?: boolean
+  /** Milliseconds within which the answer must come, where it may take longer than others. */
+  readonly withinMs?: number
 }
 
 /** Rows as the driver returns them: snake_case columns. */

@@ -1,14 +1,16 @@
 /**
- * The one place where connections are taken and given back. A connection that saw any error is
- * destroyed, never reused; one that is still inside a transaction is never given back; a warning
- * during COMMIT (a canceled wait for a synchronous standby) makes its outcome unknown.
+ * The one place where connections are taken and given back. A connection is reused only when it is
+ * known to be sound and outside any transaction; one that somebody else left inside a transaction is
+ * never worked on; a canceled wait for a synchronous standby makes the outcome of a COMMIT unknown.
  */
 import pg from 'pg'
 import { HookledgerError } from '../core/errors.ts'
-import type { Database, Executor, Result, Statement, TransactionOptions } from './executor.ts'
+import { arrayLiteral } from './array-literal.ts'
+import type { Database, Executor, Result, Statement, TransactionOptions, Value } from './executor.ts'
 import { Permits } from './permits.ts'
+import { resultParsers } from './result-parsers.ts'
 import { schemaPrefix } from './schema-name.ts'
-import { sqlstateOf } from './sqlstate.ts'
+import { classify, sqlstateOf, withoutValues } from './sqlstate.ts'
 
 /** Settings of a pool made by Hookledger itself. */
 export interface PoolOptions {
@@ -52,9 +54,15 @@ export interface DatabaseOptions {
 
 /** A {@link Database} over a pool of the `pg` package. */
 export function createDatabase(pool: PoolLike, schemaName: string, options: DatabaseOptions = {}): Database {
-  pool.on('error', () => {}) // an idle connection that dies must not end the process
+  if (!heard.has(pool)) {
+    heard.add(pool)
+    pool.on('error', () => {}) // an idle connection that dies must not end the process
+  }
   return new PooledDatabase(pool, schemaName, options)
 }
+
+/** Pools whose errors are listened to. */
+const heard = new WeakSet<object>()
 
 /** One set of permits for a pool, whoever shares it. */
 const permitsByPool = new WeakMap<object, Permits>()
@@ -83,18 +91,29 @@ class PooledDatabase implements Database {
   }
 
   async query<R extends object>(statement: Statement): Promise<R[]> {
-    const client = await this.#pool.connect()
+    const client = await this.#checkOut()
     const guard = guardConnection(client)
     try {
       const { rows } = await run<R>(client, statement, this.#answerWithinMs)
-      guard.settle()
+      // a transaction that somebody left open would have swallowed the statement without committing it
+      if (!isOutside(client)) throw notCommitted()
       guard.assertDurable()
+      guard.settle()
       client.release()
       return rows
     } catch (error) {
       guard.settle()
-      client.release(asError(error))
+      client.release(isSound(error) ? undefined : asError(error))
       throw error
+    }
+  }
+
+  /** A connection that is outside any transaction: what others left open is ended by closing it. */
+  async #checkOut(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await this.#pool.connect()
+      if (isOutside(client)) return client
+      client.release(new Error('it was given back inside a transaction'))
     }
   }
 
@@ -104,7 +123,7 @@ class PooledDatabase implements Database {
   }
 
   async #transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions): Promise<T> {
-    const client = await this.#pool.connect()
+    const client = await this.#checkOut()
     const answerWithinMs = this.#answerWithinMs
     const guard = guardConnection(client)
     let committing = false
@@ -112,8 +131,10 @@ class PooledDatabase implements Database {
       // said outright: a role or a pool may have another default
       const begin = 'begin isolation level read committed'
       await send(client, options.setup === undefined ? begin : `${begin}; ${options.setup}`, answerWithinMs)
+      if (guard.wasInside()) throw notCommitted()
       const result = await work(executorOf(client, answerWithinMs))
       if (options.beforeCommit !== undefined) await options.beforeCommit()
+      if (statusOf(client) === 'I') throw endedInside()
       committing = true
       const answer = await send(client, 'commit', answerWithinMs)
       // COMMIT of a transaction that failed answers ROLLBACK without an error
@@ -136,18 +157,28 @@ class PooledDatabase implements Database {
 
 interface ConnectionGuard {
   readonly settled: boolean
+  /** Whether BEGIN found a transaction open: one that was under way when the connection was given back. */
+  wasInside(): boolean
   /** @throws HookledgerError when the server warned that the commit was not made safe. */
   assertDurable(): void
   settle(): void
 }
 
+interface Notice {
+  readonly code?: string | undefined
+  readonly routine?: string | undefined
+}
+
 /** Listens on a checked-out connection: errors between statements, and warnings about COMMIT. */
 function guardConnection(client: pg.PoolClient): ConnectionGuard {
   let settled = false
-  let warned = false
+  let unsafe = false
+  let inside = false
   const onError = (): void => {}
-  const onNotice = (notice: { code?: string | undefined }): void => {
-    if (notice.code === '01000') warned = true
+  const onNotice = ({ code, routine }: Notice): void => {
+    // users' own RAISE WARNING has this code too, and says nothing about a commit
+    if (code === '01000' && (routine === undefined || routine === 'SyncRepWaitForLSN')) unsafe = true
+    if (code === '25001') inside = true
   }
   client.on('error', onError)
   client.on('notice', onNotice)
@@ -155,8 +186,9 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
     get settled() {
       return settled
     },
+    wasInside: () => inside,
     assertDurable() {
-      if (!warned) return
+      if (!unsafe) return
       throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the server warned that the commit was not confirmed by its standby')
     },
     settle() {
@@ -166,6 +198,20 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
       client.off('notice', onNotice)
     },
   }
+}
+
+/** `I` outside a transaction, `T` inside, `E` inside one that failed; undefined where the driver cannot say. */
+function statusOf(client: pg.PoolClient): string | null | undefined {
+  return 'getTransactionStatus' in client ? client.getTransactionStatus() : undefined
+}
+
+function isOutside(client: pg.PoolClient): boolean {
+  return (statusOf(client) ?? 'I') === 'I'
+}
+
+/** Whether a connection can be reused after a statement of its own transaction failed like this. */
+function isSound(error: unknown): boolean {
+  return sqlstateOf(error) !== undefined && !['unknown', 'unavailable', 'reconnect'].includes(classify(error))
 }
 
 const replacement = Buffer.from('\ufffd')
@@ -179,7 +225,7 @@ const byteaOid = 17
 const binaryTypes = {
   getTypeParser: (oid: number) => (value: Buffer) => {
     if (oid !== byteaOid) return value.toString('utf8')
-    return value.includes(replacement) ? null : Buffer.from(value)
+    return value.includes(replacement) ? null : value
   },
 } as unknown as pg.CustomTypesConfig
 
@@ -201,23 +247,36 @@ function deadlineOf(answerWithinMs: number | undefined): { query_timeout?: numbe
   return answerWithinMs === undefined ? {} : { query_timeout: answerWithinMs }
 }
 
+/** A value as the driver takes it. */
+function bound(value: Value): unknown {
+  return Array.isArray(value) ? arrayLiteral(value as readonly (string | number | boolean | null)[]) : value
+}
+
 async function run<R extends object>(
   client: Pick<pg.ClientBase, 'query'>,
   statement: Statement,
   answerWithinMs: number | undefined,
 ): Promise<Result<R>> {
-  const values = statement.values === undefined ? [] : [...statement.values]
-  const result = await client.query<R & pg.QueryResultRow>({
-    text: statement.text,
-    values,
-    ...(statement.binary === true ? { binary: true, types: binaryTypes } : {}),
-    ...(statement.extended === true ? { queryMode: 'extended' } : {}),
-    ...deadlineOf(answerWithinMs),
-  } as pg.QueryConfig)
-  return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+  const { text, values = [], extended = false } = statement
+  const form = extended
+    ? { values: [...values], queryMode: 'extended' } // the app's own: as its driver binds and reads values
+    : { values: values.map(bound), types: statement.binary === true ? binaryTypes : resultParsers, binary: statement.binary === true }
+  try {
+    const result = await client.query<R & pg.QueryResultRow>({
+      text,
+      ...form,
+      ...deadlineOf(statement.withinMs ?? answerWithinMs),
+    } as pg.QueryConfig)
+    return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+  } catch (error) {
+    throw extended ? error : withoutValues(error)
+  }
 }
 
-/** Rolls back where the connection still answers; a connection that saw an error is destroyed. */
+/** How long a rollback may take where no other deadline is set, in milliseconds. */
+const rollbackMs = 5000
+
+/** Rolls back where the connection still answers; otherwise the server does when it is closed. */
 async function abandon(
   client: pg.PoolClient,
   committing: boolean,
@@ -226,10 +285,10 @@ async function abandon(
 ): Promise<void> {
   let failure: Error | undefined = asError(error)
   // an error of the server, or of our own code, leaves a connection that can roll back and be reused
-  if (!committing && (sqlstateOf(error) !== undefined || !looksLikeConnection(error))) {
+  if (!committing && (isSound(error) || (sqlstateOf(error) === undefined && !looksLikeConnection(error)))) {
     try {
-      await send(client, 'rollback', answerWithinMs)
-      failure = undefined
+      await send(client, 'rollback', answerWithinMs ?? rollbackMs)
+      failure = isOutside(client) ? undefined : failure
     } catch (rollbackError) {
       failure = asError(rollbackError)
     }
@@ -245,12 +304,23 @@ function looksLikeConnection(error: unknown): boolean {
 
 function isUnknown(error: unknown): boolean {
   if (error instanceof HookledgerError) return false
-  const state = sqlstateOf(error)
-  return state === undefined || state.startsWith('08') || /^(57P0[125]|25P0[34])$/.test(state)
+  // a server that is out of space or broken while it commits may have committed
+  return sqlstateOf(error) === undefined || ['unknown', 'unavailable'].includes(classify(error))
 }
 
 function rolledBack(): HookledgerError {
   return new HookledgerError('HKL_LEDGER_CLAIM_LOST', 'the transaction was rolled back by the server')
+}
+
+function notCommitted(): HookledgerError {
+  return new HookledgerError(
+    'HKL_TRANSACTION_UNKNOWN',
+    'the connection was inside a transaction that somebody else had left open: it was closed; end every transaction before releasing its client',
+  )
+}
+
+function endedInside(): HookledgerError {
+  return new HookledgerError('HKL_TRANSACTION_CONTROL', 'SQL inside the transaction ended it: remove the transaction control')
 }
 
 function asError(error: unknown): Error {

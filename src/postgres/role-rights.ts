@@ -19,6 +19,7 @@ const upkeep = execute(
   'hold_payloads(integer, integer)',
   'drop_payload_partitions(integer)',
   'drop_identities(integer, integer)',
+  'drop_rejections(integer)',
   'payload_state()',
 )
 

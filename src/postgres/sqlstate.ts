@@ -27,13 +27,16 @@ const table: Readonly<Record<string, Failure>> = {
   '42501': 'fatal',
   '42703': 'fatal',
   '42883': 'fatal',
+  '3D000': 'fatal',
   '3F000': 'fatal',
+  '57P04': 'fatal',
   '25006': 'unavailable',
   '53100': 'unavailable',
   '53200': 'unavailable',
   '58030': 'unavailable',
   '0A000': 'reconnect',
   '26000': 'reconnect',
+  '42P05': 'reconnect',
   '22P05': 'poison',
   '22P02': 'poison',
   '22003': 'poison',
@@ -45,8 +48,22 @@ const table: Readonly<Record<string, Failure>> = {
   '23503': 'poison',
 }
 
+/** Whole classes, for what the table does not name; anything else is tried again. */
+const classes: Readonly<Record<string, Failure>> = {
+  '08': 'unknown',
+  '21': 'poison',
+  '22': 'poison',
+  '23': 'poison',
+  '28': 'fatal',
+  '42': 'fatal',
+  '53': 'unavailable',
+  '54': 'poison',
+  '58': 'unavailable',
+  XX: 'unavailable',
+}
+
 /** The table, for documentation and tests. */
-export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({ ...table })
+export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({ ...table, ...classes })
 
 /** The SQLSTATE of a driver's error; undefined when the connection broke without one. */
 export function sqlstateOf(error: unknown): string | undefined {
@@ -61,12 +78,30 @@ export function sqlstateOf(error: unknown): string | undefined {
 export function classify(error: unknown): Failure {
   const state = sqlstateOf(error)
   if (state === undefined) return 'unknown'
-  const known = table[state]
-  if (known !== undefined) return known
-  if (state.startsWith('08')) return 'unknown'
-  if (state.startsWith('XX') || state.startsWith('58')) return 'unavailable'
-  if (state.startsWith('22') || state.startsWith('23') || state.startsWith('54')) return 'poison'
-  return 'retry'
+  return table[state] ?? classes[state.slice(0, 2)] ?? 'retry'
+}
+
+/**
+ * Takes out of a database error what quotes values: a body could be among them, and errors are
+ * logged, printed and kept by code that nobody here knows. Changes the error, so that its stack and
+ * its identity stay; anything else is handed back as it is.
+ */
+export function withoutValues(error: unknown): unknown {
+  const state = sqlstateOf(error)
+  if (state === undefined || !(error instanceof Error)) return error
+  for (const field of ['detail', 'where', 'hint', 'internalQuery', 'internalPosition']) {
+    if (field in error) Object.assign(error, { [field]: undefined })
+  }
+  if (!quotes(state)) return error
+  const message = 'a value was refused (it is left out here)'
+  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, message)
+  error.message = message
+  return error
+}
+
+/** Messages of class 22 quote the offending value. */
+function quotes(state: string): boolean {
+  return state.startsWith('22')
 }
 
 /**
@@ -80,7 +115,6 @@ export function describeDatabaseError(error: unknown): string {
       ? ` (${error.constraint})`
       : ''
   if (state === undefined) return error instanceof Error ? error.message.slice(0, 200) : 'unknown failure'
-  // messages of class 22 quote the offending value: only the code is safe
-  const message = error instanceof Error && !state.startsWith('22') ? `: ${error.message.slice(0, 200)}` : ''
+  const message = error instanceof Error && !quotes(state) ? `: ${error.message.slice(0, 200)}` : ''
   return `SQLSTATE ${state}${constraint}${message}`
 }

@@ -14,7 +14,9 @@ export const acceptedChecks: readonly AuditCheck[] = [
     promise: 'P1',
     name: 'accepted_event_missing',
     holds: 'every delivery that was answered 2xx has its event in the inbox',
-    sql: (s) => `select d.source_id || '/' || d.event_id as key, count(*) || ' deliveries, no event' as detail
+    sql: (
+      s,
+    ) => `select d.source_id || '/' || d.event_id as key, count(*) || ' deliveries, no event' as detail
       from ${s}deliveries d
       where not exists (select 1 from ${s}inbox_events e where e.source_id = d.source_id and e.event_id = d.event_id)
       group by d.source_id, d.event_id`,
@@ -31,7 +33,9 @@ export const acceptedChecks: readonly AuditCheck[] = [
     promise: 'P1',
     name: 'unfinished_without_body',
     holds: 'the body of whatever is not finished is kept',
-    sql: (s) => `select 'event:' || u.event_key as key, 'not finished, and its body is gone' as detail
+    sql: (
+      s,
+    ) => `select 'event:' || u.event_key as key, 'not finished, and its body is gone' as detail
       from (${unfinishedSql(s)}) u
       where not exists (select 1 from ${s}payloads p where p.event_key = u.event_key and p.received_on = u.received_on)
         and not exists (select 1 from ${s}payloads_held h where h.event_key = u.event_key)
@@ -40,19 +44,16 @@ export const acceptedChecks: readonly AuditCheck[] = [
   {
     promise: 'P1',
     name: 'body_altered',
-    holds: 'stored bodies have the hash that was taken on arrival (the newest, and those not finished for longest)',
-    sql: (s) => `select 'event:' || e.event_key as key, 'the body has another hash or length than on arrival' as detail
+    holds:
+      'stored bodies have the hash that was taken on arrival (the newest, and those not finished for longest)',
+    sql: (
+      s,
+    ) => `select 'event:' || e.event_key as key, 'the body has another hash or length than on arrival' as detail
       from (
         (select event_key from ${s}inbox_events order by event_key desc limit $1::integer)
         union (select event_key from (${unfinishedSql(s)}) u order by event_key limit $1::integer)
-      ) k
-      join ${s}inbox_events e on e.event_key = k.event_key
-      join lateral (
-        select body from ${s}payloads p
-        where p.event_key = e.event_key and p.received_on = (e.received_at at time zone 'UTC')::date
-        union all select body from ${s}payloads_held h where h.event_key = e.event_key
-      ) b on true
-      where sha256(b.body) <> e.body_sha256 or length(b.body) <> e.body_bytes`,
+      ) e
+      where ${s}is_payload_intact(e.event_key) is false`,
     values: (limits) => [limits.bodies],
   },
 ]

@@ -1,8 +1,14 @@
 /** P2: at most one effect; P3: what belongs together was committed together. */
-import { promisedIndexes } from '../postgres/doctor.ts'
+import { promisedIndexes } from '../postgres/schema-checks.ts'
 import type { AuditCheck } from './audit-check.ts'
 
-function twice(name: string, holds: string, table: string, key: readonly string[], where = ''): AuditCheck {
+function twice(
+  name: string,
+  holds: string,
+  table: string,
+  key: readonly string[],
+  where = '',
+): AuditCheck {
   return {
     promise: 'P2',
     name,
@@ -15,9 +21,22 @@ function twice(name: string, holds: string, table: string, key: readonly string[
 
 /** The checks of P2, each on the heap. */
 export const onceChecks: readonly AuditCheck[] = [
-  twice('effect_twice', 'an effect of an order happened once', 'fulfillment_effects', ['order_id', 'effect_type', 'effect_reference']),
-  twice('payment_twice', 'a payment is recorded for one order, once', 'ledger_payments', ['source_id', 'payment_id']),
-  twice('decided_twice', 'an event has one final decision', 'ledger_decisions', ['event_key'], 'where final and event_key is not null'),
+  twice('effect_twice', 'an effect of an order happened once', 'fulfillment_effects', [
+    'order_id',
+    'effect_type',
+    'effect_reference',
+  ]),
+  twice('payment_twice', 'a payment is recorded for one order, once', 'ledger_payments', [
+    'source_id',
+    'payment_id',
+  ]),
+  twice(
+    'decided_twice',
+    'an event has one final decision',
+    'ledger_decisions',
+    ['event_key'],
+    'where final and event_key is not null',
+  ),
   twice('order_twice', 'an order id is one order', 'orders', ['order_id']),
   twice('name_twice', 'a name leads to one order', 'order_names', ['source_id', 'kind', 'name']),
   {
@@ -71,7 +90,8 @@ export const togetherChecks: readonly AuditCheck[] = [
   {
     promise: 'P3',
     name: 'payment_without_decision',
-    holds: 'every payment was recorded by a decision about its order, applied ones by one that changed it',
+    holds:
+      'every payment was recorded by a decision about its order, applied ones by one that changed it',
     sql: (s) => `select p.source_id || '/' || p.payment_id as key,
         case when d.decision_id is null then 'its decision ' || p.decision_id || ' is missing'
           when d.order_id is distinct from p.order_id then 'its decision ' || p.decision_id || ' is about another order'
@@ -103,7 +123,9 @@ export const togetherChecks: readonly AuditCheck[] = [
     promise: 'P3',
     name: 'finished_and_unfinished',
     holds: 'an event with a final decision is not waiting, dead, ignored or to be tried again',
-    sql: (s) => `select 'event:' || f.event_key as key, 'has a final decision and is still ' || f.state as detail
+    sql: (
+      s,
+    ) => `select 'event:' || f.event_key as key, 'has a final decision and is still ' || f.state as detail
       from (
         select event_key, 'deferred' as state from ${s}inbox_deferred
         union all select event_key, 'dead' from ${s}inbox_dead

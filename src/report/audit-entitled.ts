@@ -1,4 +1,5 @@
 /** P4: nobody is entitled by an order that does not entitle, and nobody goes without who is. */
+import { promisedConstraints } from '../postgres/schema-checks.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** The checks of P4. */
@@ -17,7 +18,8 @@ export const entitledChecks: readonly AuditCheck[] = [
   {
     promise: 'P4',
     name: 'entitled_without_decision',
-    holds: 'an active entitlement names the decision of its own order that granted it, and that entitles',
+    holds:
+      'an active entitlement names the decision of its own order that granted it, and that entitles',
     sql: (s) => `select concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
         case when t.granted_by is null then 'granted by nothing'
           when d.decision_id is null then 'granted by decision ' || t.granted_by || ', which is missing'
@@ -50,14 +52,19 @@ export const entitledChecks: readonly AuditCheck[] = [
   },
   {
     promise: 'P4',
-    name: 'foreign_key_broken',
-    holds: 'the foreign keys that let the database refuse anything else are there and validated',
+    name: 'constraint_broken',
+    holds:
+      'the foreign keys and conditions that let the database refuse anything else are there and validated',
     sql: () => `select w.name as key, case when c.oid is null then 'missing' else 'not validated' end as detail
-      from (values ('entitlements', 'entitlements_granted_by_fkey'), ('ledger_decisions', 'ledger_decisions_state_fkey')) as w(relation, name)
-      left join pg_namespace n on n.nspname = $1
+      from unnest($1::text[], $2::text[]) as w(relation, name)
+      left join pg_namespace n on n.nspname = $3
       left join pg_class r on r.relnamespace = n.oid and r.relname = w.relation
-      left join pg_constraint c on c.conrelid = r.oid and c.conname = w.name and c.contype = 'f'
+      left join pg_constraint c on c.conrelid = r.oid and c.conname = w.name
       where c.oid is null or not c.convalidated`,
-    values: (_, schemaName) => [schemaName],
+    values: (_, schemaName) => [
+      promisedConstraints.map(([table]) => table),
+      promisedConstraints.map(([, name]) => name),
+      schemaName,
+    ],
   },
 ]

@@ -1,7 +1,6 @@
 /** P8: everything is explained, and explanations are only ever added. */
+import { appendOnlyTables } from '../postgres/schema-checks.ts'
 import type { AuditCheck } from './audit-check.ts'
-
-const appendOnly = ['ledger_decisions', 'fulfillment_effects', 'operator_acts', 'payload_reads']
 
 /** The checks of P8. */
 export const explainedChecks: readonly AuditCheck[] = [
@@ -18,7 +17,7 @@ export const explainedChecks: readonly AuditCheck[] = [
   {
     promise: 'P8',
     name: 'order_unexplained',
-    holds: "the transitions recorded for an order lead, without a gap, to the state that it is in",
+    holds: 'the transitions recorded for an order lead, without a gap, to the state that it is in',
     // Decisions of one order have no total order by id (ids are given out before locks are taken), so
     // the moves are read as edges of a walk: every state is entered as often as it is left, but for
     // the walk's two ends, and it ends where the order is. Opening an order names a state, moves nothing.
@@ -47,7 +46,9 @@ export const explainedChecks: readonly AuditCheck[] = [
     promise: 'P8',
     name: 'state_unexplained',
     holds: 'what is ignored, dead or waiting has a decision that says why',
-    sql: (s) => `select 'event:' || n.event_key as key, n.kind || ' without a decision that says so' as detail
+    sql: (
+      s,
+    ) => `select 'event:' || n.event_key as key, n.kind || ' without a decision that says so' as detail
       from (
         select event_key, 'ignored' as kind from ${s}inbox_ignored
         union all select event_key, 'dead' from ${s}inbox_dead
@@ -73,6 +74,6 @@ export const explainedChecks: readonly AuditCheck[] = [
       cross join lateral aclexplode(r.relacl) a
       left join pg_roles g on g.oid = a.grantee
       where r.relname = any ($1::text[]) and a.privilege_type in ('UPDATE', 'DELETE', 'TRUNCATE') and a.grantee <> r.relowner`,
-    values: (_, schemaName) => [appendOnly, schemaName],
+    values: (_, schemaName) => [appendOnlyTables, schemaName],
   },
 ]

@@ -1,7 +1,8 @@
 /** P5: whatever is not finished has an age, a deadline, and past it a finding with an owner. */
 import type { AuditCheck } from './audit-check.ts'
 
-const milliseconds = (parameter: string): string => `${parameter}::bigint * interval '1 millisecond'`
+const milliseconds = (parameter: string): string =>
+  `${parameter}::bigint * interval '1 millisecond'`
 
 /** The checks of P5. */
 export const stuckChecks: readonly AuditCheck[] = [
@@ -9,7 +10,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     promise: 'P5',
     name: 'event_in_no_state',
     holds: 'every event is finished, or somewhere that something looks at',
-    sql: (s) => `select 'event:' || e.event_key as key, e.event_type || ' ' || e.event_id || ' has no state and no decision' as detail
+    sql: (
+      s,
+    ) => `select 'event:' || e.event_key as key, e.event_type || ' ' || e.event_id || ' has no state and no decision' as detail
       from ${s}inbox_events e
       where not exists (select 1 from ${s}ledger_decisions d where d.event_key = e.event_key and d.final)
         and not exists (select 1 from ${s}inbox_ready t where t.event_key = e.event_key)
@@ -24,7 +27,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     name: 'pending_too_long',
     holds: 'no event has been pending past its time without a finding',
     // one that an operator put back starts its time again
-    sql: (s) => `select 'event:' || e.event_key as key, e.event_type || ' ' || e.event_id || ' pending since ' || e.received_at as detail
+    sql: (
+      s,
+    ) => `select 'event:' || e.event_key as key, e.event_type || ' ' || e.event_id || ' pending since ' || e.received_at as detail
       from (
         select event_key from ${s}inbox_ready
         union all select event_key from ${s}inbox_delayed
@@ -43,7 +48,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     promise: 'P5',
     name: 'deadline_passed_unseen',
     holds: 'a wait past its deadline is known to be overdue',
-    sql: (s) => `select 'event:' || w.event_key as key, 'waits for ' || w.waits_for || ' since ' || w.deferred_at || ', due ' || w.deadline_at as detail
+    sql: (
+      s,
+    ) => `select 'event:' || w.event_key as key, 'waits for ' || w.waits_for || ' since ' || w.deferred_at || ', due ' || w.deadline_at as detail
       from ${s}inbox_deferred w
       where not w.overdue and w.deadline_at < now() - ${milliseconds('$1')}`,
     values: (limits) => [String(limits.graceMs)],
@@ -52,7 +59,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     promise: 'P5',
     name: 'overdue_without_finding',
     holds: 'an overdue wait has a finding',
-    sql: (s) => `select 'event:' || w.event_key as key, 'overdue, waits for ' || w.waits_for || ', no finding' as detail
+    sql: (
+      s,
+    ) => `select 'event:' || w.event_key as key, 'overdue, waits for ' || w.waits_for || ', no finding' as detail
       from ${s}inbox_deferred w
       where w.overdue and w.deadline_at < now() - ${milliseconds('$1')}
         and not exists (select 1 from ${s}findings f where f.event_key = w.event_key)`,
@@ -72,7 +81,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     promise: 'P5',
     name: 'waits_for_nothing',
     holds: 'whatever waits has something that can wake it',
-    sql: (s) => `select 'event:' || w.event_key as key, 'waits for ' || w.waits_for || ', and nothing wakes it' as detail
+    sql: (
+      s,
+    ) => `select 'event:' || w.event_key as key, 'waits for ' || w.waits_for || ', and nothing wakes it' as detail
       from ${s}inbox_deferred w
       where not exists (select 1 from ${s}inbox_waits k where k.event_key = w.event_key)`,
   },
@@ -80,7 +91,9 @@ export const stuckChecks: readonly AuditCheck[] = [
     promise: 'P5',
     name: 'wake_up_lost',
     holds: 'nothing waits for names that are all known, or for an order that has changed since',
-    sql: (s) => `select 'event:' || w.event_key as key, 'what it waits for has come: ' || w.waits_for as detail
+    sql: (
+      s,
+    ) => `select 'event:' || w.event_key as key, 'what it waits for has come: ' || w.waits_for as detail
       from ${s}inbox_deferred w
       where w.deferred_at < now() - ${milliseconds('$1')}
         and (exists (

@@ -69,7 +69,11 @@ export async function audit(
 }
 
 /** Runs one check. */
-export async function runCheck(db: Database, check: AuditCheck, limits: AuditLimits): Promise<AuditResult> {
+export async function runCheck(
+  db: Database,
+  check: AuditCheck,
+  limits: AuditLimits,
+): Promise<AuditResult> {
   const started = performance.now()
   const base = { promise: check.promise, check: check.name, says: check.holds }
   try {
@@ -84,18 +88,33 @@ export async function runCheck(db: Database, check: AuditCheck, limits: AuditLim
     )
     const violations = counted(rows[0]?.total)
     const examples = rows.map(({ key, detail }) => ({ key, detail }))
-    return { ...base, holds: violations === 0, violations, examples, skipped: null, duration_ms: since(started) }
+    return {
+      ...base,
+      holds: violations === 0,
+      violations,
+      examples,
+      skipped: null,
+      duration_ms: since(started),
+    }
   } catch (error) {
     // insufficient_privilege: this role cannot see it, which is not the same as broken
     if (sqlstateOf(error) !== '42501') throw error
     const skipped = `this role may not read what it needs (${describeDatabaseError(error)})`
-    return { ...base, holds: true, violations: 0, examples: [], skipped, duration_ms: since(started) }
+    return {
+      ...base,
+      holds: true,
+      violations: 0,
+      examples: [],
+      skipped,
+      duration_ms: since(started),
+    }
   }
 }
 
 /** Whole tables are read: the statement timeout of a request would be wrong here. */
 function settingsOf(check: AuditCheck): string {
-  const heap = 'set local enable_indexscan = off; set local enable_indexonlyscan = off; set local enable_bitmapscan = off'
+  const heap =
+    'set local enable_indexscan = off; set local enable_indexonlyscan = off; set local enable_bitmapscan = off'
   return [
     'set transaction read only',
     `set local statement_timeout = '10min'`,

@@ -19,7 +19,15 @@ export interface Subject {
 
 /** Finds what an id stands for; null when nothing knows it. The first kind that knows it is taken. */
 export async function findSubject(db: Database, id: string): Promise<Subject | null> {
-  for (const find of [findOrder, findEvent, findName, findPayment, findFinding, findNumber, findEffect]) {
+  for (const find of [
+    findOrder,
+    findEvent,
+    findName,
+    findPayment,
+    findFinding,
+    findNumber,
+    findEffect,
+  ]) {
     const subject = await find(db, id)
     if (subject !== null) return subject
   }
@@ -33,7 +41,9 @@ interface Found {
 
 function subject(kind: SubjectKind, id: string, rows: readonly Found[]): Subject | null {
   if (rows.length === 0) return null
-  const distinct = (values: (string | null)[]): string[] => [...new Set(values.filter((value) => value !== null))]
+  const distinct = (values: (string | null)[]): string[] => [
+    ...new Set(values.filter((value) => value !== null)),
+  ]
   return {
     kind,
     id,

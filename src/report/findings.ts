@@ -1,6 +1,13 @@
 /** Findings as people read them: what differs, since when, who answers for it, until when. */
 import type { Database } from '../postgres/executor.ts'
-import { counted, exactJson, isoTime, requiredTime, type Count, type IsoTime } from './row-values.ts'
+import {
+  counted,
+  exactJson,
+  isoTime,
+  requiredTime,
+  type Count,
+  type IsoTime,
+} from './row-values.ts'
 
 /** A finding; the keys are what `--json` prints. */
 export interface FindingView {

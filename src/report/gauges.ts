@@ -18,5 +18,7 @@ export async function gauges(db: Database): Promise<Readonly<Record<string, numb
       (select extract(epoch from clock_timestamp() - min(e.received_at)) from ${s}inbox_events e
        where e.event_key = (select event_key from ${s}inbox_ready order by event_key limit 1)) as inbox_oldest_ready_seconds`,
   })
-  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, Number(value ?? 0)]))
+  return Object.fromEntries(
+    Object.entries(row ?? {}).map(([name, value]) => [name, Number(value ?? 0)]),
+  )
 }

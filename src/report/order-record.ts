@@ -4,104 +4,16 @@
  */
 import type { Database } from '../postgres/executor.ts'
 import { findingsAbout, type FindingView } from './findings.ts'
-import { counted, exactAmount, exactJson, isoTime, requiredTime, type Count, type IsoTime } from './row-values.ts'
-
-/** An order as it is now. */
-export interface OrderView {
-  readonly order_id: string
-  readonly workflow: string
-  readonly state: string
-  readonly entitles: boolean
-  readonly subject: string | null
-  readonly expected_amount: bigint | null
-  readonly currency: string | null
-  readonly provider_account: string | null
-  readonly version: Count
-  readonly opened_at: IsoTime
-  readonly updated_at: IsoTime
-  readonly names: readonly { readonly kind: string; readonly name: string }[]
-}
-
-/** An event with its deliveries and what it waits for. */
-export interface EventView {
-  readonly event_key: string
-  readonly source: string
-  readonly event_id: string
-  readonly event_type: string
-  readonly via: string
-  readonly state: string
-  readonly attempts: Count
-  readonly last_error: string | null
-  readonly received_at: IsoTime
-  readonly occurred_at: IsoTime | null
-  readonly deliveries: Count
-  readonly last_delivered_at: IsoTime | null
-  /** How many different bodies came under this id; the first one counts. */
-  readonly bodies: Count
-  readonly waits_for: string | null
-  readonly deadline_at: IsoTime | null
-  readonly next_attempt_at: IsoTime | null
-}
-
-/** A decision. */
-export interface DecisionView {
-  readonly decision_id: string
-  readonly event_key: string | null
-  readonly order_id: string | null
-  readonly kind: string
-  readonly final: boolean
-  readonly from_state: string | null
-  readonly to_state: string | null
-  readonly reason: string
-  readonly evidence: unknown
-  readonly workflow_version: string | null
-  readonly actor: string
-  readonly attempts: Count
-  readonly decided_at: IsoTime
-}
-
-/** A payment. */
-export interface PaymentView {
-  readonly payment_id: string
-  readonly amount: bigint | null
-  readonly currency: string
-  readonly applied: boolean
-  readonly decision_id: string
-  readonly recorded_at: IsoTime
-}
-
-/** An effect; a reversal is a row of its own. */
-export interface EffectView {
-  readonly effect_type: string
-  readonly effect_reference: string
-  readonly amount: bigint | null
-  readonly currency: string | null
-  readonly payment_id: string | null
-  readonly data: unknown
-  readonly decision_id: string
-  readonly recorded_at: IsoTime
-}
-
-/** An entitlement; `stated` and not `active` means that the order's state does not entitle. */
-export interface EntitlementView {
-  readonly subject: string
-  readonly entitlement: string
-  readonly quantity: bigint | null
-  readonly valid_until: IsoTime | null
-  readonly active: boolean
-  readonly stated: boolean
-  readonly granted_by: string | null
-  readonly changed_by: string
-}
-
-/** What an operator did. */
-export interface ActView {
-  readonly act: string
-  readonly target: string
-  readonly reason: string
-  readonly actor: string
-  readonly acted_at: IsoTime
-}
+import type {
+  ActView,
+  DecisionView,
+  EffectView,
+  EntitlementView,
+  EventView,
+  OrderView,
+  PaymentView,
+} from './record-views.ts'
+import { counted, exactAmount, exactJson, isoTime, requiredTime, type Count } from './row-values.ts'
 
 /** All of it. */
 export interface OrderRecord {
@@ -129,7 +41,9 @@ export async function readRecord(
   const { decisions, omitted } = await readDecisions(db, orderId, eventKeys)
   const waiting = orderId === null ? [] : await waitingEvents(db, orderId)
   const findings = await findingsAbout(db, { orderId, eventKeys })
-  const concerned = [...decisions, ...findings].flatMap((row) => (row.event_key === null ? [] : [row.event_key]))
+  const concerned = [...decisions, ...findings].flatMap((row) =>
+    row.event_key === null ? [] : [row.event_key],
+  )
   const keys = [...new Set([...eventKeys, ...waiting, ...concerned])]
   const targets = [
     ...(orderId === null ? [] : [`order:${orderId}`]),
@@ -169,7 +83,10 @@ async function readDecisions(
     values: [orderId, eventKeys],
   })
   const shown = rows.slice(0, shownDecisions).reverse()
-  const omitted = rows.length <= shownDecisions ? 0 : Math.max(0, (await countDecisions(db, orderId)) - shown.length)
+  const omitted =
+    rows.length <= shownDecisions
+      ? 0
+      : Math.max(0, (await countDecisions(db, orderId)) - shown.length)
   return {
     omitted,
     decisions: shown.map((row) => ({
@@ -206,7 +123,9 @@ async function waitingEvents(db: Database, orderId: string): Promise<string[]> {
 
 async function readOrder(db: Database, orderId: string): Promise<OrderView | null> {
   const s = db.schema
-  const [row] = await db.query<Raw<OrderView, 'opened_at' | 'updated_at'> & { expected_amount: string | null }>({
+  const [row] = await db.query<
+    Raw<OrderView, 'opened_at' | 'updated_at'> & { expected_amount: string | null }
+  >({
     text: `select o.order_id, o.workflow, o.state, coalesce(w.entitles, false) as entitles, o.subject, o.expected_amount,
         o.currency, o.provider_account, o.version, o.opened_at, o.updated_at
       from ${s}orders o left join ${s}workflow_states w on w.workflow = o.workflow and w.state = o.state
@@ -232,7 +151,10 @@ async function readEvents(db: Database, keys: readonly string[]): Promise<EventV
   if (keys.length === 0) return []
   const s = db.schema
   type Row = Raw<EventView, 'received_at'> &
-    Record<'occurred_at' | 'last_delivered_at' | 'deadline_at' | 'next_attempt_at', Date | string | null>
+    Record<
+      'occurred_at' | 'last_delivered_at' | 'deadline_at' | 'next_attempt_at',
+      Date | string | null
+    >
   const rows = await db.query<Row>({
     text: `select v.event_key, concat_ws(':', v.provider, v.provider_account, v.environment) as source, v.event_id, v.event_type,
         v.via, v.state, v.attempts, v.last_error, v.received_at, v.occurred_at, v.deliveries, l.last_delivered_at, l.bodies,
@@ -264,11 +186,17 @@ async function readPayments(db: Database, orderId: string): Promise<PaymentView[
       from ${db.schema}ledger_payments where order_id = $1 order by recorded_at, payment_id`,
     values: [orderId],
   })
-  return rows.map((row) => ({ ...row, amount: exactAmount(row.amount), recorded_at: requiredTime(row.recorded_at) }))
+  return rows.map((row) => ({
+    ...row,
+    amount: exactAmount(row.amount),
+    recorded_at: requiredTime(row.recorded_at),
+  }))
 }
 
 async function readEffects(db: Database, orderId: string): Promise<EffectView[]> {
-  const rows = await db.query<Raw<EffectView, 'recorded_at'> & { amount: string | null; data: string | null }>({
+  const rows = await db.query<
+    Raw<EffectView, 'recorded_at'> & { amount: string | null; data: string | null }
+  >({
     text: `select effect_type, effect_reference, amount, currency, payment_id, data::text as data, decision_id, recorded_at
       from ${db.schema}fulfillment_effects where order_id = $1 order by decision_id, effect_type, effect_reference`,
     values: [orderId],
@@ -282,12 +210,18 @@ async function readEffects(db: Database, orderId: string): Promise<EffectView[]>
 }
 
 async function readEntitlements(db: Database, orderId: string): Promise<EntitlementView[]> {
-  const rows = await db.query<Omit<EntitlementView, 'valid_until'> & { quantity: string; valid_until: Date | string | null }>({
+  const rows = await db.query<
+    Omit<EntitlementView, 'valid_until'> & { quantity: string; valid_until: Date | string | null }
+  >({
     text: `select subject, entitlement, quantity, valid_until, active, stated, granted_by, changed_by
       from ${db.schema}entitlements where order_id = $1 order by subject, entitlement`,
     values: [orderId],
   })
-  return rows.map((row) => ({ ...row, quantity: exactAmount(row.quantity), valid_until: isoTime(row.valid_until) }))
+  return rows.map((row) => ({
+    ...row,
+    quantity: exactAmount(row.quantity),
+    valid_until: isoTime(row.valid_until),
+  }))
 }
 
 async function readActs(db: Database, targets: readonly string[]): Promise<ActView[]> {

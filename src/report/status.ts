@@ -38,7 +38,11 @@ export interface StatusReport {
     readonly duplicates: Count
     readonly last_new_event_at: IsoTime | null
   }
-  readonly orders: readonly { readonly workflow: string; readonly state: string; readonly orders: Count }[]
+  readonly orders: readonly {
+    readonly workflow: string
+    readonly state: string
+    readonly orders: Count
+  }[]
   readonly entitlements: { readonly active: Count }
   readonly findings: readonly {
     readonly class: string
@@ -53,7 +57,11 @@ export interface StatusReport {
     readonly decided_last_minute: Count
   }
   /** Requests refused in the last 24 hours. */
-  readonly rejections: readonly { readonly source: string; readonly reason: string; readonly times: Count }[]
+  readonly rejections: readonly {
+    readonly source: string
+    readonly reason: string
+    readonly times: Count
+  }[]
   /** The last day for which bodies have a partition of their own. */
   readonly partitions_until: string | null
 }
@@ -108,7 +116,11 @@ export async function status(db: Database): Promise<StatusReport> {
     },
     orders: orders.map((each) => ({ ...each, orders: counted(each.orders) })),
     entitlements: { active: counted(row.entitled) },
-    findings: findings.map((each) => ({ ...each, open: counted(each.open), overdue: counted(each.overdue) })),
+    findings: findings.map((each) => ({
+      ...each,
+      open: counted(each.open),
+      overdue: counted(each.overdue),
+    })),
     workers: {
       batches: counted(row.batches),
       oldest_batch_age_ms: ageOf(row.oldest_batch_ms),
@@ -137,8 +149,20 @@ function installationSql(s: string): string {
 }
 
 type CountsRow = Record<
-  | 'events' | 'delivered' | 'processed' | 'ready' | 'delayed' | 'suspects' | 'deferred' | 'overdue'
-  | 'ignored' | 'dead' | 'deliveries' | 'entitled' | 'batches' | 'decided',
+  | 'events'
+  | 'delivered'
+  | 'processed'
+  | 'ready'
+  | 'delayed'
+  | 'suspects'
+  | 'deferred'
+  | 'overdue'
+  | 'ignored'
+  | 'dead'
+  | 'deliveries'
+  | 'entitled'
+  | 'batches'
+  | 'decided',
   string
 > & {
   oldest_pending_ms: string | null

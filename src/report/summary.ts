@@ -26,9 +26,18 @@ export interface OrderResult {
 }
 
 /** The results of these orders; those that do not exist are absent. */
-export async function orderResults(db: Database, ids: readonly string[], effectType: string): Promise<OrderResult[]> {
+export async function orderResults(
+  db: Database,
+  ids: readonly string[],
+  effectType: string,
+): Promise<OrderResult[]> {
   const s = db.schema
-  const rows = await db.query<{ order_id: string; state: string; entitled: boolean; effects: string }>({
+  const rows = await db.query<{
+    order_id: string
+    state: string
+    entitled: boolean
+    effects: string
+  }>({
     text: `select o.order_id, o.state,
         exists (select 1 from ${s}entitlements t where t.order_id = o.order_id and t.active) as entitled,
         (select count(*) from ${s}fulfillment_effects e where e.order_id = o.order_id and e.effect_type = $2) as effects

@@ -4,7 +4,8 @@
  */
 import { formatMoney } from '../core/money.ts'
 import type { FindingView } from './findings.ts'
-import type { ActView, DecisionView, EventView, OrderRecord } from './order-record.ts'
+import type { OrderRecord } from './order-record.ts'
+import type { ActView, DecisionView, EventView } from './record-views.ts'
 import type { IsoTime } from './row-values.ts'
 
 /** One line of the story; the keys are what `--json` prints. */
@@ -19,14 +20,23 @@ export interface TimelineEntry {
 }
 
 /** Entries of the same moment stand in this order: causes first. */
-const order: readonly TimelineEntry['what'][] = ['arrived', 'acted', 'decided', 'found', 'closed', 'redelivered']
+const order: readonly TimelineEntry['what'][] = [
+  'arrived',
+  'acted',
+  'decided',
+  'found',
+  'closed',
+  'redelivered',
+]
 
 /** Tells a record as a story. */
 export function timelineOf(record: OrderRecord): TimelineEntry[] {
   const events = new Map(record.events.map((event) => [event.event_key, event]))
   const entries = [
     ...record.events.flatMap(arrivals),
-    ...record.decisions.map((decision) => decided(record, decision, events.get(decision.event_key ?? ''))),
+    ...record.decisions.map((decision) =>
+      decided(record, decision, events.get(decision.event_key ?? '')),
+    ),
     ...record.findings.flatMap(found),
     ...record.acts.map(acted),
   ]
@@ -45,10 +55,19 @@ function arrivals(event: EventView): TimelineEntry[] {
   const base = { event_id: event.event_id, decision_id: null }
   const by = event.via === 'webhook' ? '' : ` by way of ${event.via}`
   const entries: TimelineEntry[] = [
-    { ...base, at: event.received_at, what: 'arrived', text: `${event.event_type} ${event.event_id} arrived${by}`, details: [] },
+    {
+      ...base,
+      at: event.received_at,
+      what: 'arrived',
+      text: `${event.event_type} ${event.event_id} arrived${by}`,
+      details: [],
+    },
   ]
   if (event.deliveries > 1 && event.last_delivered_at !== null) {
-    const bodies = event.bodies > 1 ? [`${event.bodies} different bodies came under this id; the first one counts`] : []
+    const bodies =
+      event.bodies > 1
+        ? [`${event.bodies} different bodies came under this id; the first one counts`]
+        : []
     entries.push({
       ...base,
       at: event.last_delivered_at,
@@ -60,7 +79,11 @@ function arrivals(event: EventView): TimelineEntry[] {
   return entries
 }
 
-function decided(record: OrderRecord, decision: DecisionView, event: EventView | undefined): TimelineEntry {
+function decided(
+  record: OrderRecord,
+  decision: DecisionView,
+  event: EventView | undefined,
+): TimelineEntry {
   const what = event === undefined ? '' : `${event.event_type} ${event.event_id}: `
   return {
     at: decision.decided_at,
@@ -85,10 +108,16 @@ function decisionDetails(record: OrderRecord, decision: DecisionView): string[] 
     `because ${decision.reason}`,
     ...record.payments
       .filter((payment) => payment.decision_id === id)
-      .map((payment) => `payment ${payment.payment_id} ${money(payment.amount, payment.currency)}${payment.applied ? '' : ', kept but not applied'}`),
+      .map(
+        (payment) =>
+          `payment ${payment.payment_id} ${money(payment.amount, payment.currency)}${payment.applied ? '' : ', kept but not applied'}`,
+      ),
     ...record.effects
       .filter((effect) => effect.decision_id === id)
-      .map((effect) => `effect ${effectName(effect.effect_type, effect.effect_reference)}${effect.amount === null ? '' : ` ${money(effect.amount, effect.currency)}`}`),
+      .map(
+        (effect) =>
+          `effect ${effectName(effect.effect_type, effect.effect_reference)}${effect.amount === null ? '' : ` ${money(effect.amount, effect.currency)}`}`,
+      ),
     ...pairs(evidence['absorbed']).map((name) => `${name} had happened already: absorbed`),
     ...texts(evidence['granted']).map((name) => `granted ${name}`),
     ...texts(evidence['revoked']).map((name) => `revoked ${name}`),
@@ -105,11 +134,20 @@ function found(finding: FindingView): TimelineEntry[] {
       at: finding.first_seen_at,
       what: 'found',
       text: `finding ${finding.kind} (${finding.class}, ${finding.severity})${times}`,
-      details: [`${finding.finding_id}, of ${finding.owner}, due ${finding.due_at}`, ...figures(finding.evidence)],
+      details: [
+        `${finding.finding_id}, of ${finding.owner}, due ${finding.due_at}`,
+        ...figures(finding.evidence),
+      ],
     },
   ]
   if (finding.closed_at !== null) {
-    entries.push({ ...base, at: finding.closed_at, what: 'closed', text: `finding ${finding.kind} ${finding.state}`, details: [finding.finding_id] })
+    entries.push({
+      ...base,
+      at: finding.closed_at,
+      what: 'closed',
+      text: `finding ${finding.kind} ${finding.state}`,
+      details: [finding.finding_id],
+    })
   }
   return entries
 }
@@ -128,8 +166,12 @@ function acted(act: ActView): TimelineEntry {
 /** The figures of a finding's evidence, as `name value` pairs of one line. */
 export function figures(evidence: unknown): string[] {
   if (!isRecord(evidence)) return []
-  const shown = Object.entries(evidence).filter(([, value]) => value !== null && typeof value !== 'object')
-  return shown.length === 0 ? [] : [shown.map(([key, value]) => `${key} ${String(value)}`).join(', ')]
+  const shown = Object.entries(evidence).filter(
+    ([, value]) => value !== null && typeof value !== 'object',
+  )
+  return shown.length === 0
+    ? []
+    : [shown.map(([key, value]) => `${key} ${String(value)}`).join(', ')]
 }
 
 /** `license`, or `refund re_1`. */
@@ -154,6 +196,8 @@ function texts(value: unknown): string[] {
 function pairs(value: unknown): string[] {
   if (!Array.isArray(value)) return []
   return value.flatMap((each) =>
-    Array.isArray(each) && typeof each[0] === 'string' ? [effectName(each[0], typeof each[1] === 'string' ? each[1] : '')] : [],
+    Array.isArray(each) && typeof each[0] === 'string'
+      ? [effectName(each[0], typeof each[1] === 'string' ? each[1] : '')]
+      : [],
   )
 }

@@ -63,6 +63,7 @@ class StandaloneServer implements HookledgerServer {
   readonly #server: Server
   /** Every connection, with the responses that it still waits for. */
   readonly #connections = new Map<Socket, Set<ServerResponse>>()
+  readonly #handlers = new Map<string, NodeHandler>()
   #stopping: Promise<void> | undefined
 
   constructor(options: ServerOptions) {
@@ -175,7 +176,12 @@ class StandaloneServer implements HookledgerServer {
   }
 
   #webhook(source: string): NodeHandler {
-    return createNodeHandler({ ...this.#options, source })
+    const known = this.#handlers.get(source)
+    if (known !== undefined) return known
+    const handler = createNodeHandler({ ...this.#options, source })
+    // only names of the configuration are kept: the others are the sender's to invent
+    if (this.#options.hasSource?.(source) === true) this.#handlers.set(source, handler)
+    return handler
   }
 
   async #tell(

@@ -104,7 +104,7 @@ function runFunction(
   for (let next = orders.next(); next.done !== true; next = orders.next()) {
     const order = next.value
     const result = run(pick(order))
-    if (!(result instanceof Promise)) {
+    if (!isThenable(result)) {
       compare(order, result)
       continue
     }
@@ -116,6 +116,10 @@ function runFunction(
     })()
   }
   return report
+}
+
+function isThenable(result: unknown): result is PromiseLike<unknown> {
+  return typeof result === 'object' && result !== null && 'then' in result
 }
 
 /** `refund.created evt_1` for a provider's event, else its place in the given list. */

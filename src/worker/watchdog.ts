@@ -52,7 +52,12 @@ while (Atomics.wait(cells, ${stopped}, 0, tickMs) === 'timed-out') {
 export function startWatchdog(limitMs: number): Watchdog {
   const tickMs = Math.max(10, Math.min(250, Math.floor(limitMs / 8)))
   const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT))
-  const thread = new Worker(program, { eval: true, workerData: { cells, tickMs, limitMs }, execArgv: [], env: {} })
+  const thread = new Worker(program, {
+    eval: true,
+    workerData: { cells, tickMs, limitMs },
+    execArgv: [],
+    env: {},
+  })
   // a thread that cannot run must not take the worker down with it; it is told nothing and tells nothing
   thread.on('error', () => {})
   thread.unref()

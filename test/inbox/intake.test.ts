@@ -100,13 +100,14 @@ describe('batches', () => {
   })
 
   it('go beside one that is slow, so that a silent connection holds up only its own', async () => {
-    const { database } = fakeDatabase((ids) =>
+    const { database, batches } = fakeDatabase((ids) =>
       ids.includes('silent') ? new Promise(() => {}) : undefined,
     )
     const intake = createIntake(database, { answerWithinMs: 300 })
     const silent = intake.submit(delivery('silent'))
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(reasonOf(await intake.submit(delivery('other')))).toBe('stored')
+    while (batches.length === 0) await new Promise(setImmediate)
+    expect(reasonOf(await intake.submit(delivery('soon')))).toBe('stored')
+    expect(reasonOf(await intake.submit(delivery('later')))).toBe('stored')
     expect(reasonOf(await silent)).toBe('unavailable')
   })
 })
@@ -208,5 +209,6 @@ describe('bounds', () => {
     first.open()
     expect(reasonOf(await taken)).toBe('stored')
     await stopping
+    await intake.stop()
   })
 })

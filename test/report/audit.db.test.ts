@@ -23,7 +23,11 @@ afterEach(() => end())
 
 /** Opens the gates that the schema keeps shut, as only its owner can. */
 async function unguarded(...statements: string[]): Promise<void> {
-  for (const statement of ['set local session_replication_role = replica', ...statements, 'reset session_replication_role']) {
+  for (const statement of [
+    'set local session_replication_role = replica',
+    ...statements,
+    'reset session_replication_role',
+  ]) {
     await fixture.sql(statement)
   }
 }
@@ -38,7 +42,10 @@ async function brokenNow(): Promise<string[]> {
 
 /** For every check, what somebody must do to break what it watches. */
 const violations: Record<string, () => Promise<void>> = {
-  accepted_event_missing: () => unguarded(`insert into hookledger.deliveries (source_id, event_id, body_sha256) values (1, 'evt_lost', '')`),
+  accepted_event_missing: () =>
+    unguarded(
+      `insert into hookledger.deliveries (source_id, event_id, body_sha256) values (1, 'evt_lost', '')`,
+    ),
   event_stored_twice: () =>
     unguarded(
       `alter table hookledger.inbox_events drop constraint inbox_events_identity_key`,
@@ -46,9 +53,15 @@ const violations: Record<string, () => Promise<void>> = {
          select source_id, event_id, event_type, body_sha256, body_bytes from hookledger.inbox_events where event_id = 'evt_paid'`,
     ),
   unfinished_without_body: async () => {
-    await fixture.put(await fixture.event({ id: 'evt_new', type: 'refund.created', body: null }), 'ready')
+    await fixture.put(
+      await fixture.event({ id: 'evt_new', type: 'refund.created', body: null }),
+      'ready',
+    )
   },
-  body_altered: () => unguarded(`update hookledger.payloads set body = body || '\\x00' where event_key = ${history.paid}`),
+  body_altered: () =>
+    unguarded(
+      `update hookledger.payloads set body = body || '\\x00' where event_key = ${history.paid}`,
+    ),
   effect_twice: () =>
     unguarded(
       `alter table hookledger.fulfillment_effects drop constraint fulfillment_effects_pkey`,
@@ -74,37 +87,57 @@ const violations: Record<string, () => Promise<void>> = {
       `alter table hookledger.order_names drop constraint order_names_pkey`,
       `insert into hookledger.order_names select * from hookledger.order_names`,
     ),
-  unique_index_broken: () => unguarded(`update pg_index set indisvalid = false where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`),
+  unique_index_broken: () =>
+    unguarded(
+      `update pg_index set indisvalid = false where indexrelid = 'hookledger.fulfillment_effects_pkey'::regclass`,
+    ),
   // as if it had been committed in a transaction of its own
-  effect_without_decision: () => unguarded(`update hookledger.fulfillment_effects set xid = '3' where effect_type = 'refund'`),
-  decision_without_effect: () => unguarded(`delete from hookledger.fulfillment_effects where effect_type = 'license'`),
-  payment_without_decision: () => unguarded(`update hookledger.ledger_payments set decision_id = decision_id + 1000`),
+  effect_without_decision: () =>
+    unguarded(`update hookledger.fulfillment_effects set xid = '3' where effect_type = 'refund'`),
+  decision_without_effect: () =>
+    unguarded(`delete from hookledger.fulfillment_effects where effect_type = 'license'`),
+  payment_without_decision: () =>
+    unguarded(`update hookledger.ledger_payments set decision_id = decision_id + 1000`),
   order_missing: () => unguarded(`delete from hookledger.orders where order_id = '1001'`),
   finished_and_unfinished: () => fixture.put(history.paid, 'delayed'),
-  entitled_without_state: () => unguarded(`update hookledger.orders set state = 'refunded' where order_id = '1001'`),
-  entitled_without_decision: () => unguarded(`update hookledger.entitlements set granted_by = ${history.grant} + 1000`),
+  entitled_without_state: () =>
+    unguarded(`update hookledger.orders set state = 'refunded' where order_id = '1001'`),
+  entitled_without_decision: () =>
+    unguarded(`update hookledger.entitlements set granted_by = ${history.grant} + 1000`),
   entitlement_withheld: () => unguarded(`update hookledger.entitlements set active = false`),
-  entitlement_change_unexplained: () => unguarded(`update hookledger.entitlements set changed_by = 0`),
-  foreign_key_broken: () => unguarded(`alter table hookledger.entitlements drop constraint entitlements_granted_by_fkey`),
+  entitlement_change_unexplained: () =>
+    unguarded(`update hookledger.entitlements set changed_by = 0`),
+  constraint_broken: () =>
+    unguarded(`alter table hookledger.entitlements drop constraint entitlements_granted_by_fkey`),
   event_in_no_state: async () => {
     await fixture.event({ id: 'evt_stray', type: 'refund.created' })
   },
   pending_too_long: async () => {
     const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
-    await fixture.put(await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }), 'ready')
+    await fixture.put(
+      await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }),
+      'ready',
+    )
   },
   deadline_passed_unseen: async () => {
     const past = new Date(Date.now() - 3_600_000).toISOString()
-    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', { deadline: past })
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', {
+      deadline: past,
+    })
   },
   overdue_without_finding: async () => {
     const past = new Date(Date.now() - 3_600_000).toISOString()
-    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', { deadline: past })
+    await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred', {
+      deadline: past,
+    })
     await unguarded(`update hookledger.inbox_deferred set overdue = true`)
   },
   dead_without_finding: async () => {
     await fixture.put(await fixture.event({ id: 'evt_dead', type: 'refund.created' }), 'dead')
-    await unguarded(`delete from hookledger.findings`, `update hookledger.inbox_dead set died_at = now() - interval '1 hour'`)
+    await unguarded(
+      `delete from hookledger.findings`,
+      `update hookledger.inbox_dead set died_at = now() - interval '1 hour'`,
+    )
   },
   waits_for_nothing: async () => {
     await fixture.put(await fixture.event({ id: 'evt_wait', type: 'refund.created' }), 'deferred')
@@ -119,13 +152,22 @@ const violations: Record<string, () => Promise<void>> = {
     await fixture.finding({ kind: 'paid_twice', order: '1001', due: '-1 hour' })
   },
   decision_without_reason: () =>
-    unguarded(`update hookledger.ledger_decisions set workflow_version = '' where decision_id = ${history.grant}`),
-  order_unexplained: () => unguarded(`update hookledger.orders set state = 'disputed' where order_id = '1001'`, `update hookledger.entitlements set active = false`),
+    unguarded(
+      `update hookledger.ledger_decisions set workflow_version = '' where decision_id = ${history.grant}`,
+    ),
+  order_unexplained: () =>
+    unguarded(
+      `update hookledger.orders set state = 'disputed' where order_id = '1001'`,
+      `update hookledger.entitlements set active = false`,
+    ),
   state_unexplained: async () => {
     await fixture.put(await fixture.event({ id: 'evt_ignored', type: 'plan.created' }), 'ignored')
     await unguarded(`delete from hookledger.ledger_decisions where kind = 'ignored'`)
   },
-  append_only_disabled: () => unguarded(`alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`),
+  append_only_disabled: () =>
+    unguarded(
+      `alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`,
+    ),
 }
 
 describe('audit', () => {
@@ -149,11 +191,15 @@ describe('audit', () => {
   })
 
   it('counts all violations and shows the first ten of them', async () => {
-    await unguarded(`insert into hookledger.deliveries (source_id, event_id, body_sha256) select 1, 'evt_lost_' || n, '' from generate_series(10, 35) n`)
+    await unguarded(
+      `insert into hookledger.deliveries (source_id, event_id, body_sha256) select 1, 'evt_lost_' || n, '' from generate_series(10, 35) n`,
+    )
     const report = await audit(fixture.db)
     const check = report.checks.find((each) => each.check === 'accepted_event_missing')
     expect(check?.violations).toBe(26)
-    expect(check?.examples.map((each) => each.key)).toEqual(Array.from({ length: 10 }, (_, n) => `1/evt_lost_${n + 10}`))
+    expect(check?.examples.map((each) => each.key)).toEqual(
+      Array.from({ length: 10 }, (_, n) => `1/evt_lost_${n + 10}`),
+    )
   })
 
   it('finds a duplicate that a corrupt unique index hides', async () => {
@@ -167,8 +213,19 @@ describe('audit', () => {
   })
 
   it('follows an order through a loop of states, in whatever order its decisions were numbered', async () => {
-    for (const [from, to] of [['disputed', 'paid'], ['paid', 'disputed'], ['paid', 'refunded']] as const) {
-      await fixture.decide({ event: await fixture.event({ id: `evt_${from}_${to}`, type: 'dispute' }), kind: 'moved', order: '1001', from, to, effects: [{ type: 'dispute', reference: `${from}_${to}` }] })
+    for (const [from, to] of [
+      ['disputed', 'paid'],
+      ['paid', 'disputed'],
+      ['paid', 'refunded'],
+    ] as const) {
+      await fixture.decide({
+        event: await fixture.event({ id: `evt_${from}_${to}`, type: 'dispute' }),
+        kind: 'moved',
+        order: '1001',
+        from,
+        to,
+        effects: [{ type: 'dispute', reference: `${from}_${to}` }],
+      })
     }
     await unguarded(`update hookledger.entitlements set active = false`)
     expect(await brokenNow()).toEqual([])
@@ -178,7 +235,9 @@ describe('audit', () => {
     const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
     const key = await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old })
     await fixture.put(key, 'ready')
-    await fixture.sql(`insert into hookledger.operator_acts (act, target, reason, actor) values ('replay', 'event:${key}', 'fixed', 'ada')`)
+    await fixture.sql(
+      `insert into hookledger.operator_acts (act, target, reason, actor) values ('replay', 'event:${key}', 'fixed', 'ada')`,
+    )
     expect(await brokenNow()).toEqual([])
   })
 
@@ -186,7 +245,9 @@ describe('audit', () => {
     await fixture.sql('create role hookledger_audit_test')
     await fixture.sql('grant usage on schema hookledger to hookledger_audit_test')
     await fixture.sql('grant select on all tables in schema hookledger to hookledger_audit_test')
-    await fixture.sql('revoke select on hookledger.payloads, hookledger.payloads_held from hookledger_audit_test')
+    await fixture.sql(
+      'revoke select on hookledger.payloads, hookledger.payloads_held from hookledger_audit_test',
+    )
     await fixture.sql('set local role hookledger_audit_test')
     const report = await audit(fixture.db)
     const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
@@ -195,7 +256,12 @@ describe('audit', () => {
 
   it('takes its limits from the configuration', async () => {
     const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
-    await fixture.put(await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }), 'ready')
-    expect(broken(await audit(fixture.db, { ...defaultAuditLimits, pendingMs: 3 * 86_400_000 }))).toEqual([])
+    await fixture.put(
+      await fixture.event({ id: 'evt_old', type: 'refund.created', receivedAt: old }),
+      'ready',
+    )
+    expect(
+      broken(await audit(fixture.db, { ...defaultAuditLimits, pendingMs: 3 * 86_400_000 })),
+    ).toEqual([])
   })
 })

@@ -36,7 +36,12 @@ describe('explain', () => {
     const found = await explained('1001')
     expect(found.asked).toMatchObject({ kind: 'order', order_ids: ['1001'] })
     const [record] = found.records
-    expect(record?.order).toMatchObject({ order_id: '1001', state: 'paid', entitles: true, names: [{ kind: 'payment_intent', name: 'pi_1' }] })
+    expect(record?.order).toMatchObject({
+      order_id: '1001',
+      state: 'paid',
+      entitles: true,
+      names: [{ kind: 'payment_intent', name: 'pi_1' }],
+    })
     expect(told(found)).toEqual([
       'checkout.session.completed evt_paid arrived',
       'payment_intent.succeeded evt_intent arrived',
@@ -68,10 +73,19 @@ describe('explain', () => {
 
   it('finds an order by a payment that is no name of it', async () => {
     const key = await fixture.event({ id: 'evt_second', type: 'payment_intent.succeeded' })
-    await fixture.decide({ event: key, kind: 'contradicted', order: '1001', from: 'paid', to: 'paid', payment: { id: 'pi_low', amount: 100 } })
+    await fixture.decide({
+      event: key,
+      kind: 'contradicted',
+      order: '1001',
+      from: 'paid',
+      to: 'paid',
+      payment: { id: 'pi_low', amount: 100 },
+    })
     const found = await explained('pi_low')
     expect(found.asked.kind).toBe('payment')
-    expect(found.records[0]?.timeline.flatMap((entry) => entry.details)).toContain('payment pi_low 1.00 USD, kept but not applied')
+    expect(found.records[0]?.timeline.flatMap((entry) => entry.details)).toContain(
+      'payment pi_low 1.00 USD, kept but not applied',
+    )
   })
 
   it('finds our own numbers of events and decisions', async () => {
@@ -80,7 +94,11 @@ describe('explain', () => {
   })
 
   it('finds a finding by the beginning of its id, and tells its figures', async () => {
-    const id = await fixture.finding({ kind: 'paid_twice', order: '1001', evidence: { payment: 'pi_2', amount: 9007199254740993n.toString() } })
+    const id = await fixture.finding({
+      kind: 'paid_twice',
+      order: '1001',
+      evidence: { payment: 'pi_2', amount: 9007199254740993n.toString() },
+    })
     const found = await explained(id.slice(0, 8))
     expect(found.asked).toMatchObject({ kind: 'finding', id })
     expect(told(found)).toContain('finding paid_twice (contradiction, high)')
@@ -91,7 +109,10 @@ describe('explain', () => {
     await fixture.put(key, 'deferred', { waitsFor: 'payment_intent pi_9' })
     const found = await explained('evt_wait')
     expect(found.records[0]?.order).toBeNull()
-    expect(found.records[0]?.events[0]).toMatchObject({ state: 'deferred', waits_for: 'payment_intent pi_9' })
+    expect(found.records[0]?.events[0]).toMatchObject({
+      state: 'deferred',
+      waits_for: 'payment_intent pi_9',
+    })
     expect(found.records[0]?.events[0]?.deadline_at).not.toBeNull()
   })
 
@@ -106,31 +127,52 @@ describe('explain', () => {
   it('shows among the events of an order those that wait for it', async () => {
     const key = await fixture.event({ id: 'evt_wait', type: 'charge.dispute.closed' })
     await fixture.put(key, 'deferred')
-    await fixture.sql(`insert into hookledger.inbox_waits (kind, source_id, name, event_key) values ('order', 0, '1001', $1)`, [key])
+    await fixture.sql(
+      `insert into hookledger.inbox_waits (kind, source_id, name, event_key) values ('order', 0, '1001', $1)`,
+      [key],
+    )
     const found = await explained('1001')
     expect(found.records[0]?.events.map((event) => event.event_id)).toContain('evt_wait')
   })
 
   it('tells that other bytes came under the same id', async () => {
-    await fixture.sql(`insert into hookledger.deliveries (source_id, event_id, body_sha256) values (1, 'evt_intent', '\\x00')`)
+    await fixture.sql(
+      `insert into hookledger.deliveries (source_id, event_id, body_sha256) values (1, 'evt_intent', '\\x00')`,
+    )
     const found = await explained('evt_intent')
-    const again = found.records[0]?.timeline.find((entry) => entry.what === 'redelivered' && entry.event_id === 'evt_intent')
+    const again = found.records[0]?.timeline.find(
+      (entry) => entry.what === 'redelivered' && entry.event_id === 'evt_intent',
+    )
     expect(again?.details).toEqual(['2 different bodies came under this id; the first one counts'])
   })
 
   it('tells what an operator did, and why', async () => {
-    await fixture.sql(`insert into hookledger.operator_acts (act, target, reason, actor) values ('replay', $1, 'fixed the parser', 'ada')`, [`event:${history.paid}`])
-    const acts = (await explained('1001')).records[0]?.timeline.filter((entry) => entry.what === 'acted')
-    expect(acts).toMatchObject([{ text: `ada did replay event:${history.paid}`, details: ['because fixed the parser'] }])
+    await fixture.sql(
+      `insert into hookledger.operator_acts (act, target, reason, actor) values ('replay', $1, 'fixed the parser', 'ada')`,
+      [`event:${history.paid}`],
+    )
+    const acts = (await explained('1001')).records[0]?.timeline.filter(
+      (entry) => entry.what === 'acted',
+    )
+    expect(acts).toMatchObject([
+      { text: `ada did replay event:${history.paid}`, details: ['because fixed the parser'] },
+    ])
   })
 
   it('keeps amounts and figures past 2^53 exact', async () => {
-    await fixture.sql(`alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`)
-    await fixture.sql(`update hookledger.ledger_decisions set evidence = '{"amount": 9007199254740993}' where decision_id = $1`, [history.grant])
+    await fixture.sql(
+      `alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`,
+    )
+    await fixture.sql(
+      `update hookledger.ledger_decisions set evidence = '{"amount": 9007199254740993}' where decision_id = $1`,
+      [history.grant],
+    )
     await fixture.sql(`update hookledger.ledger_payments set amount = 9007199254740993`)
     const [record] = (await explained('1001')).records
     expect(record?.payments[0]?.amount).toBe(9007199254740993n)
-    expect(record?.decisions.find((each) => each.decision_id === history.grant)?.evidence).toEqual({ amount: 9007199254740993n })
+    expect(record?.decisions.find((each) => each.decision_id === history.grant)?.evidence).toEqual({
+      amount: 9007199254740993n,
+    })
   })
 
   it('reads only the newest decisions of an order with very many, and counts the rest', async () => {
@@ -162,7 +204,9 @@ describe('explain', () => {
     }
     await explain(watched, 'ch_29999')
     const lookup = statements.find((text) => text.includes('with recursive kinds')) ?? ''
-    const plan = await fixture.sql<{ 'QUERY PLAN': string }>(`explain ${lookup.replaceAll('$1', `'ch_29999'`)}`)
+    const plan = await fixture.sql<{ 'QUERY PLAN': string }>(
+      `explain ${lookup.replaceAll('$1', `'ch_29999'`)}`,
+    )
     expect(plan.map((row) => row['QUERY PLAN']).join('\n')).not.toContain('Seq Scan on order_names')
   })
 })

@@ -8,7 +8,11 @@ import { createDatabase, createPool } from '../../src/postgres/pool.ts'
 import type { Database, Executor, Statement } from '../../src/postgres/executor.ts'
 import { migrate, newestMigration } from '../../src/postgres/migrate.ts'
 import { migrations } from '../../src/postgres/migrations.generated.ts'
-import { createTestDatabase, type DatabaseTemplate, type TestDatabase } from '../support/test-database.ts'
+import {
+  createTestDatabase,
+  type DatabaseTemplate,
+  type TestDatabase,
+} from '../support/test-database.ts'
 
 /** A database with the newest schema, environment `test`. */
 export const migratedTemplate: DatabaseTemplate = {
@@ -40,8 +44,17 @@ export interface RecordedChange {
   readonly reason?: string
   readonly evidence?: object
   readonly payment?: { readonly id: string; readonly amount: number }
-  readonly effects?: readonly { readonly type: string; readonly reference?: string; readonly amount?: number; readonly payment?: string }[]
-  readonly entitle?: readonly { readonly subject: string; readonly entitlement: string; readonly active: boolean }[]
+  readonly effects?: readonly {
+    readonly type: string
+    readonly reference?: string
+    readonly amount?: number
+    readonly payment?: string
+  }[]
+  readonly entitle?: readonly {
+    readonly subject: string
+    readonly entitlement: string
+    readonly active: boolean
+  }[]
 }
 
 /** A source, and the states of the workflow `license`. */
@@ -59,13 +72,17 @@ export class LedgerFixture {
     this.db = db
   }
 
-  async sql<R extends object = Record<string, unknown>>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+  async sql<R extends object = Record<string, unknown>>(
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<R[]> {
     return this.db.query<R>({ text, values: values as never })
   }
 
   /** Stores an event with its body and deliveries; returns its key. */
   async event(event: StoredEvent): Promise<string> {
-    const body = event.body === undefined ? JSON.stringify({ id: event.id, type: event.type }) : event.body
+    const body =
+      event.body === undefined ? JSON.stringify({ id: event.id, type: event.type }) : event.body
     const [row] = await this.sql<{ event_key: string }>(
       `with e as (
          insert into hookledger.inbox_events (source_id, event_id, event_type, body_sha256, body_bytes, received_at)
@@ -76,13 +93,24 @@ export class LedgerFixture {
        p as (insert into hookledger.payloads (event_key, received_on, body)
          select event_key, (received_at at time zone 'UTC')::date, convert_to($3, 'UTF8') from e where $6)
        select event_key from e`,
-      [event.id, event.type, body ?? '', event.receivedAt ?? null, event.deliveries ?? 1, body !== null],
+      [
+        event.id,
+        event.type,
+        body ?? '',
+        event.receivedAt ?? null,
+        event.deliveries ?? 1,
+        body !== null,
+      ],
     )
     return row?.event_key ?? ''
   }
 
   /** Puts an event into the table of a state. */
-  async put(key: string, state: 'ready' | 'delayed' | 'deferred' | 'ignored' | 'dead' | 'suspects', options: { waitsFor?: string; deadline?: string; reason?: string; rearmedBy?: string } = {}): Promise<void> {
+  async put(
+    key: string,
+    state: 'ready' | 'delayed' | 'deferred' | 'ignored' | 'dead' | 'suspects',
+    options: { waitsFor?: string; deadline?: string; reason?: string; rearmedBy?: string } = {},
+  ): Promise<void> {
     const day = `(select (received_at at time zone 'UTC')::date from hookledger.inbox_events where event_key = $1)`
     const texts = {
       ready: `insert into hookledger.inbox_ready (event_key, received_on) select $1, ${day}`,
@@ -94,7 +122,10 @@ export class LedgerFixture {
     }
     await this.sql(texts[state], [key])
     if (state === 'deferred') {
-      await this.sql(`insert into hookledger.inbox_waits (kind, source_id, name, event_key) values ('payment_intent', 1, 'pi_9', $1)`, [key])
+      await this.sql(
+        `insert into hookledger.inbox_waits (kind, source_id, name, event_key) values ('payment_intent', 1, 'pi_9', $1)`,
+        [key],
+      )
     }
     if (state === 'dead' || state === 'ignored' || state === 'deferred') {
       await this.decide({ event: key, kind: state, final: false, reason: `it is ${state}` })
@@ -127,7 +158,9 @@ export class LedgerFixture {
           change.to ?? null,
           change.reason ?? 'it says so',
           JSON.stringify({
-            ...(change.effects === undefined ? {} : { effects: change.effects.map((effect) => [effect.type, effect.reference ?? '']) }),
+            ...(change.effects === undefined
+              ? {}
+              : { effects: change.effects.map((effect) => [effect.type, effect.reference ?? '']) }),
             ...change.evidence,
           }),
           order === null ? null : 'v1',
@@ -140,15 +173,34 @@ export class LedgerFixture {
   }
 
   async name(kind: string, name: string, order: string | null): Promise<void> {
-    await this.sql(`insert into hookledger.order_names (source_id, kind, name, order_id) values (1, $1, $2, $3)`, [kind, name, order])
+    await this.sql(
+      `insert into hookledger.order_names (source_id, kind, name, order_id) values (1, $1, $2, $3)`,
+      [kind, name, order],
+    )
   }
 
   /** Opens a finding; returns its id. */
-  async finding(options: { kind: string; class?: string; order?: string | null; event?: string | null; due?: string; state?: string; evidence?: object }): Promise<string> {
+  async finding(options: {
+    kind: string
+    class?: string
+    order?: string | null
+    event?: string | null
+    due?: string
+    state?: string
+    evidence?: object
+  }): Promise<string> {
     const [row] = await this.sql<{ finding_id: string }>(
       `insert into hookledger.findings (finding_id, class, kind, severity, owner, order_id, event_key, evidence, due_at, state)
        values (gen_random_uuid(), $1, $2, 'high', 'ops', $3, $4, $5::text::jsonb, now() + $6::interval, $7) returning finding_id`,
-      [options.class ?? 'contradiction', options.kind, options.order ?? null, options.event ?? null, JSON.stringify(options.evidence ?? {}), options.due ?? '1 day', options.state ?? 'open'],
+      [
+        options.class ?? 'contradiction',
+        options.kind,
+        options.order ?? null,
+        options.event ?? null,
+        JSON.stringify(options.evidence ?? {}),
+        options.due ?? '1 day',
+        options.state ?? 'open',
+      ],
     )
     return row?.finding_id ?? ''
   }
@@ -156,7 +208,11 @@ export class LedgerFixture {
   /** Order 1001: paid (delivered three times), confirmed by a second event, refunded in part. */
   async cleanHistory(): Promise<{ paid: string; grant: string; refund: string }> {
     const subject = 'email:ada@example.com'
-    const paid = await this.event({ id: 'evt_paid', type: 'checkout.session.completed', deliveries: 3 })
+    const paid = await this.event({
+      id: 'evt_paid',
+      type: 'checkout.session.completed',
+      deliveries: 3,
+    })
     const confirmed = await this.event({ id: 'evt_intent', type: 'payment_intent.succeeded' })
     const refunded = await this.event({ id: 'evt_refund', type: 'refund.created' })
     const grant = await this.decide({
@@ -172,7 +228,14 @@ export class LedgerFixture {
       entitle: [{ subject, entitlement: 'pro', active: true }],
     })
     await this.name('payment_intent', 'pi_1', '1001')
-    await this.decide({ event: confirmed, kind: 'absorbed', order: '1001', from: 'paid', to: 'paid', reason: 'license had happened' })
+    await this.decide({
+      event: confirmed,
+      kind: 'absorbed',
+      order: '1001',
+      from: 'paid',
+      to: 'paid',
+      reason: 'license had happened',
+    })
     const refund = await this.decide({
       event: refunded,
       kind: 'moved',
@@ -186,7 +249,12 @@ export class LedgerFixture {
   }
 }
 
-async function writeChange(tx: Executor, change: RecordedChange, order: string, id: string): Promise<void> {
+async function writeChange(
+  tx: Executor,
+  change: RecordedChange,
+  order: string,
+  id: string,
+): Promise<void> {
   if (change.payment !== undefined) {
     await tx.query({
       text: `insert into hookledger.ledger_payments (source_id, payment_id, order_id, amount, currency, applied, decision_id) values (1, $1, $2, $3, 'USD', $4, $5)`,
@@ -196,7 +264,15 @@ async function writeChange(tx: Executor, change: RecordedChange, order: string, 
   for (const effect of change.effects ?? []) {
     await tx.query({
       text: `insert into hookledger.fulfillment_effects (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id) values ($1, $2, $3, $4, $5, $6, $7)`,
-      values: [order, effect.type, effect.reference ?? '', id, effect.amount ?? null, effect.amount === undefined ? null : 'USD', effect.payment ?? null],
+      values: [
+        order,
+        effect.type,
+        effect.reference ?? '',
+        id,
+        effect.amount ?? null,
+        effect.amount === undefined ? null : 'USD',
+        effect.payment ?? null,
+      ],
     })
   }
   for (const row of change.entitle ?? []) {
@@ -256,7 +332,9 @@ export class LedgerDatabase {
 function oneConnection(client: pg.PoolClient): Database {
   let last: Promise<unknown> = Promise.resolve()
   const query = <R extends object>({ text, values }: Statement): Promise<R[]> => {
-    const next = last.then(async () => (await client.query(text, values === undefined ? [] : [...values])).rows as R[])
+    const next = last.then(
+      async () => (await client.query(text, values === undefined ? [] : [...values])).rows as R[],
+    )
     last = next.catch(() => {})
     return next
   }
@@ -268,7 +346,10 @@ function oneConnection(client: pg.PoolClient): Database {
       await query({ text: 'savepoint step' })
       try {
         if (options.setup !== undefined) await client.query(options.setup)
-        const result = await work({ query, execute: async (statement) => ({ rows: await query(statement), rowCount: 0 }) } as Executor)
+        const result = await work({
+          query,
+          execute: async (statement) => ({ rows: await query(statement), rowCount: 0 }),
+        } as Executor)
         await query({ text: 'release savepoint step' })
         return result
       } catch (error) {

@@ -18,22 +18,18 @@ import type { DecideInput, Workflow } from '../../src/workflow/workflow.ts'
 import { factStates, price, type FactBody, type FactState, type WorkflowSpec } from './histories.ts'
 import { usd } from './pay-events.ts'
 
-const types = [
-  'session.paid',
-  'intent.paid',
-  'session.expired',
-  'refund.succeeded',
-  'refund.failed',
-  'dispute.opened',
-  'dispute.closed',
-] as const
+type Type =
+  | `session.${'paid' | 'expired'}`
+  | 'intent.paid'
+  | `refund.${'succeeded' | 'failed'}`
+  | `dispute.${'opened' | 'closed'}`
 type State = 'pending' | FactState
 type EffectType =
   'license' | 'credit' | 'session' | 'expired' | 'refund' | 'disputeOpened' | 'disputeClosed'
 type Input = DecideInput<FactBody, State, EffectType>
 
 const define = defineUntypedWorkflow as never as DefineWorkflow<{
-  pay: { readonly [Type in (typeof types)[number]]: FactBody }
+  pay: Readonly<Record<Type, FactBody>>
 }>
 
 function base(spec: WorkflowSpec, named: string) {

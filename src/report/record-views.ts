@@ -1,0 +1,102 @@
+/**
+ * The rows of a record, as `--json` prints them: the names of the views' columns, amounts exact, times
+ * as ISO text.
+ */
+import type { Count, IsoTime } from './row-values.ts'
+
+/** An order as it is now. */
+export interface OrderView {
+  readonly order_id: string
+  readonly workflow: string
+  readonly state: string
+  readonly entitles: boolean
+  readonly subject: string | null
+  readonly expected_amount: bigint | null
+  readonly currency: string | null
+  readonly provider_account: string | null
+  readonly version: Count
+  readonly opened_at: IsoTime
+  readonly updated_at: IsoTime
+  readonly names: readonly { readonly kind: string; readonly name: string }[]
+}
+
+/** An event with its deliveries and what it waits for. */
+export interface EventView {
+  readonly event_key: string
+  readonly source: string
+  readonly event_id: string
+  readonly event_type: string
+  readonly via: string
+  readonly state: string
+  readonly attempts: Count
+  readonly last_error: string | null
+  readonly received_at: IsoTime
+  readonly occurred_at: IsoTime | null
+  readonly deliveries: Count
+  readonly last_delivered_at: IsoTime | null
+  /** How many different bodies came under this id; the first one counts. */
+  readonly bodies: Count
+  readonly waits_for: string | null
+  readonly deadline_at: IsoTime | null
+  readonly next_attempt_at: IsoTime | null
+}
+
+/** A decision. */
+export interface DecisionView {
+  readonly decision_id: string
+  readonly event_key: string | null
+  readonly order_id: string | null
+  readonly kind: string
+  readonly final: boolean
+  readonly from_state: string | null
+  readonly to_state: string | null
+  readonly reason: string
+  readonly evidence: unknown
+  readonly workflow_version: string | null
+  readonly actor: string
+  readonly attempts: Count
+  readonly decided_at: IsoTime
+}
+
+/** A payment. */
+export interface PaymentView {
+  readonly payment_id: string
+  readonly amount: bigint | null
+  readonly currency: string
+  readonly applied: boolean
+  readonly decision_id: string
+  readonly recorded_at: IsoTime
+}
+
+/** An effect; a reversal is a row of its own. */
+export interface EffectView {
+  readonly effect_type: string
+  readonly effect_reference: string
+  readonly amount: bigint | null
+  readonly currency: string | null
+  readonly payment_id: string | null
+  readonly data: unknown
+  readonly decision_id: string
+  readonly recorded_at: IsoTime
+}
+
+/** An entitlement; `stated` and not `active` means that the order's state does not entitle. */
+export interface EntitlementView {
+  readonly subject: string
+  readonly entitlement: string
+  readonly quantity: bigint | null
+  readonly valid_until: IsoTime | null
+  readonly active: boolean
+  readonly stated: boolean
+  readonly granted_by: string | null
+  readonly changed_by: string
+}
+
+/** What an operator did. */
+export interface ActView {
+  readonly act: string
+  readonly target: string
+  readonly reason: string
+  readonly actor: string
+  readonly acted_at: IsoTime
+}
