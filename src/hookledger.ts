@@ -10,9 +10,10 @@ import { wakeParts } from './inbox/outcome-parts.ts'
 import { createRequestReceiver, type ReceiveOptions } from './inbox/receive-request.ts'
 import type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 import { currentEntitlements, type CurrentEntitlement } from './ledger/current-entitlements.ts'
-import { openOrder, type OpenOrder, type OpenOrderResult } from './ledger/open-order.ts'
+import { openOrder } from './ledger/open-order.ts'
 import type { Executor, Statement } from './postgres/executor.ts'
 import type { StripeEvents } from './providers/stripe-event-types.ts'
+import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
 
 /** The bodies of sources by the name under which they are configured. */
@@ -90,7 +91,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
     runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
     start: async (starting: { readonly loops?: number } = {}) => {
       if (worker !== undefined) return
-      await parts.register()
+      await parts.ensureRegistered()
       worker = await parts.worker(starting)
       await worker.start()
     },

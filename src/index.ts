@@ -13,7 +13,7 @@ export {
 } from './hookledger.ts'
 export type { HookledgerOptions, FindingOptions } from './compose/options.ts'
 export type { RunOnceResult } from './compose/parts.ts'
-export type { OpenOrderResult } from './ledger/open-order.ts'
+export type { OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
 export type { CurrentEntitlement } from './ledger/current-entitlements.ts'
 export type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 export { stripe, type StripeOptions } from './providers/stripe.ts'

@@ -48,6 +48,7 @@ export class HookledgerParts {
   #registered: Promise<{ readonly warnings: readonly string[] }> | undefined
   #areStatesKnown = false
   #newest = true
+  #registration: Promise<unknown> | undefined
   #upkeptAt: number | undefined
 
   constructor(options: HookledgerOptions) {
@@ -171,9 +172,22 @@ export class HookledgerParts {
     this.#newest = await areNewest(this.database(), this.config.workflows)
   }
 
+  /**
+   * Registers once in this process where nothing was started (`openOrder` in an app, `runOnce` on a
+   * serverless host): decisions name registered states.
+   */
+  ensureRegistered(): Promise<unknown> {
+    this.#registration ??= this.register().catch((error: unknown) => {
+      this.#registration = undefined
+      throw error
+    })
+    return this.#registration
+  }
+
   /** Contexts for working on batches and for sweeping. */
   async contexts(): Promise<{ readonly work: WorkContext; readonly sweep: SweepContext }> {
     const { config, signals } = this
+    await this.ensureRegistered()
     const db = this.database()
     const ledger = createLedger(db, await this.installation(), config.findings)
     const sources = sourceLookup(config.sources)
@@ -246,6 +260,7 @@ export class HookledgerParts {
     this.#ownPool = undefined
     this.#database = undefined
     this.#installation = undefined
+    this.#registration = undefined
     this.#registered = undefined
     this.#areStatesKnown = false
   }

@@ -2,14 +2,13 @@
  * The pure part of a batch: which event belongs to which order, and what every event's outcome is.
  * It touches no database; what it needs of one is given to it, read under the orders' locks.
  */
-import { HookledgerError } from '../core/errors.ts'
-import { finding } from '../workflow/finding-kinds.ts'
 import { foldOrder, type FoldFailure } from '../workflow/fold.ts'
 import type { FoldContext } from '../workflow/fold-context.ts'
 import type { InboxEvent } from '../workflow/event.ts'
+import { unopenedOrder } from '../workflow/opening.ts'
 import type { Name, OrderLedger } from '../workflow/order.ts'
-import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
-import { settleWaiting, type Claim, type NamedOrder, type Resolved, type Waiting } from '../workflow/resolve-event.ts'
+import type { Outcome } from '../workflow/outcome.ts'
+import { settleWaiting, type Claim, type NamedOrder, type Resolved } from '../workflow/resolve-event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { SourceName } from './ledger-port.ts'
 
@@ -83,8 +82,11 @@ export function foldBatch(input: FoldBatchInput): {
     payerOf: (sourceId, paymentId) => payers.get(`${sourceId}\n${paymentId}`) ?? null,
   }
   for (const [orderId, claims] of groupByOrder(input.claims)) {
-    const ledger = input.ledgers.get(orderId) ?? ghostOrder(claims[0], orderId)
-    if (claims[0] !== undefined) adoptRenames(ledger, claims[0].candidate.workflow)
+    const [first] = claims
+    if (first === undefined) continue
+    // an order that does not exist and that no event may open: its events wait for the app to open it
+    const ledger = input.ledgers.get(orderId) ?? unopenedOrder(orderId, first.candidate.workflow)
+    adoptRenames(ledger, first.candidate.workflow)
     const result = foldOrder(ledger, claims, context)
     outcomes.push(...result.outcomes)
     failures.push(...result.failures)
@@ -119,27 +121,6 @@ function groupByOrder(claims: readonly Claim[]): Map<string, Claim[]> {
   return groups
 }
 
-/** An order that does not exist and that no event may open: its events wait for the app to open it. */
-function ghostOrder(claim: Claim | undefined, id: string): OrderLedger {
-  if (claim === undefined) throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', `order ${id} has no event`)
-  const { workflow } = claim.candidate
-  return {
-    id,
-    workflow: workflow.name,
-    sourceId: null,
-    provider: null,
-    providerAccount: null,
-    state: workflow.initial,
-    subject: null,
-    expected: null,
-    version: 0n,
-    stored: false,
-    payments: [],
-    effects: [],
-    entitlements: [],
-  }
-}
-
 /** A copy that folding does not change: what the ledger held before the batch. */
 export function snapshotOf(ledger: OrderLedger): OrderLedger {
   return {
@@ -147,57 +128,5 @@ export function snapshotOf(ledger: OrderLedger): OrderLedger {
     payments: [...ledger.payments],
     effects: [...ledger.effects],
     entitlements: [...ledger.entitlements],
-  }
-}
-
-/** The outcome of an event that belongs to no order, as far as is known now. */
-export function orderlessOutcome(resolved: Exclude<Resolved, Claim>, decisionId: bigint): Outcome | null {
-  const { event } = resolved
-  const base = { ...emptyOutcome, decisionId, event }
-  switch (resolved.kind) {
-    case 'ignored':
-      return { ...base, kind: 'ignored', reason: resolved.reason }
-    case 'dead':
-      return deadOutcome(event, decisionId, resolved.reason)
-    case 'contradicted':
-      return {
-        ...base,
-        kind: 'contradicted',
-        reason: resolved.reason,
-        evidence: { orders: resolved.orderIds },
-        findings: [finding('two_claims', `event:${event.key}`, { reason: resolved.reason, orders: resolved.orderIds.join(', ') })],
-      }
-    case 'waiting':
-      return waitingOutcome(resolved, decisionId)
-    default:
-      return null
-  }
-}
-
-/** The outcome of an event that can never be decided as it is. */
-export function deadOutcome(event: InboxEvent, decisionId: bigint, reason: string): Outcome {
-  return {
-    ...emptyOutcome,
-    decisionId,
-    event,
-    kind: 'dead',
-    reason,
-    findings: [finding('dead_event', `event:${event.key}`, { event: event.eventId, type: event.eventType, reason })],
-  }
-}
-
-function waitingOutcome(waiting: Waiting, decisionId: bigint): Outcome {
-  const names = new Map<string, Name>()
-  for (const wait of waiting.waits) for (const name of wait.names) names.set(`${name.kind}\n${name.value}`, name)
-  const description = [...names.values()].map((name) => `${name.kind} ${name.value}`).join(' or ')
-  // ignore holds only if all that wait say so
-  const ignores = waiting.waits.every((wait) => wait.candidate.handler.unclaimed === 'ignore')
-  return {
-    ...emptyOutcome,
-    decisionId,
-    event: waiting.event,
-    kind: 'deferred',
-    reason: `waits for ${description}`,
-    wait: { names: [...names.values()], orderId: null, description, forMs: null, atDeadline: ignores ? 'ignore' : 'finding' },
   }
 }

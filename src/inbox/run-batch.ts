@@ -3,7 +3,7 @@
  * split until the bad event is alone; a lock that somebody else holds is yielded to at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deadOutcome } from './plan-batch.ts'
+import { deadOutcome } from '../workflow/orderless-outcome.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
 import { claim, claimSetup, type Selection } from './claim.ts'
 import { readClaimed } from './read-claimed.ts'
@@ -61,7 +61,7 @@ export async function runCooled(ctx: WorkContext, key: bigint): Promise<RunRepor
 const wholeMode: BatchMode = { openNew: true, checkPayers: false }
 
 /** How long a part of a batch waits for a lock that made the whole of it wait in vain, in milliseconds. */
-const partLockTimeoutMs = 100
+const partLockTimeoutMs = 50
 
 function emptyReport(): RunReport {
   return { settled: [], claimed: [], left: [], cooling: [] }
@@ -88,7 +88,7 @@ async function runSelection(
     report.settled.push(...done.settled)
     report.claimed.push(...done.claimed)
     report.left.push(...done.left)
-    if (selection.kind !== 'suspect') await runGroups(ctx, groupByOrder(done.unopened), report)
+    if (selection.kind !== 'suspect') await runGroups(ctx, grouped(done.unopened), report)
   } catch (error) {
     if (reruns >= maxReruns) throw error
     await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
@@ -184,10 +184,10 @@ async function runGroups(ctx: WorkContext, groups: readonly (readonly bigint[])[
   }
 }
 
-/** Events of one order wait for the same transaction: they stay together. */
-function groupByOrder(events: readonly UnopenedEvent[]): bigint[][] {
+/** Events of one order or name wait for the same transaction: they stay together. */
+function grouped(events: readonly UnopenedEvent[]): bigint[][] {
   const groups = new Map<string, bigint[]>()
-  for (const { key, orderId } of events) groups.set(orderId, [...(groups.get(orderId) ?? []), key])
+  for (const { key, group } of events) groups.set(group, [...(groups.get(group) ?? []), key])
   return [...groups.values()]
 }
 

@@ -11,7 +11,7 @@ import type { SourceLookup } from './read-claimed.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { wakeParts } from './outcome-parts.ts'
 import { runParts } from '../postgres/write-parts.ts'
-import { deadOutcome } from './plan-batch.ts'
+import { deadOutcome } from '../workflow/orderless-outcome.ts'
 
 /** What sweeping needs. */
 export interface SweepContext {

@@ -20,7 +20,8 @@ import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import type { FindingKind } from '../workflow/finding-kinds.ts'
 import { inboxParts, staysOverdue, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
-import { deadOutcome, foldBatch, namesOf, orderlessOutcome, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
+import { deadOutcome, orderlessOutcome, type Orderless } from '../workflow/orderless-outcome.ts'
+import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
 import { readClaimed, type ClaimedEvent, type EventReading } from './read-claimed.ts'
 import { runEffectSql, runPlainHandlers } from './run-user-sql.ts'
 
@@ -43,7 +44,7 @@ export interface WorkContext {
 
 /** How a batch is run. */
 export interface BatchMode {
-  /** False after a lock timeout: events whose order would have to be opened stay ready. */
+  /** False after a lock timeout: events that would write a new order or name, as somebody else may be doing, stay ready. */
   readonly openNew: boolean
   /** True after a count that differed: payments' owners are read before deciding. */
   readonly checkPayers: boolean
@@ -56,14 +57,14 @@ export interface BatchReport {
   readonly retried: readonly Retried[]
   /** Left on the ready list: their order is held, or their type is for a newer worker. */
   readonly left: readonly bigint[]
-  /** Of those, the ones whose order does not exist yet and was not to be opened in this run. */
+  /** Of those, the ones that would write a new order or name, which this run was not to do. */
   readonly unopened: readonly UnopenedEvent[]
 }
 
-/** An event whose order would have to be opened. */
+/** An event that would write a new order or name; those of one group wait for the same. */
 export interface UnopenedEvent {
   readonly key: bigint
-  readonly orderId: string
+  readonly group: string
 }
 
 const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], unopened: [] }
@@ -158,18 +159,20 @@ class Batch {
     const rowOf = new Map(open.map((each) => [each.event, each]))
     const bound = await ledger.lookupNames(tx, namesOf(first))
     const { resolved, names } = settleAll(first, bound, (name) => ledger.nameKey(name))
-    const claims = resolved.filter((each) => each.kind === 'claim')
-    const { orders, before, ready, unopened } = await this.#lock(tx, claims)
+    const naming = this.#mode.openNew ? [] : resolved.flatMap((each) => unboundOf(each, bound, (name) => ledger.nameKey(name)))
+    const later = new Set(naming.map((each) => each.key))
+    const present = resolved.filter(({ event }) => !later.has(event.key))
+    const { orders, before, ready, unopened } = await this.#lock(tx, present.filter((each) => each.kind === 'claim'))
     const folded = await this.#fold(tx, ready, orders, names, rowOf)
     const outcomes: Outcome[] = [...folded.outcomes]
     const failures = folded.failures.map(({ claim: { event }, error }) => ({ event, error }))
-    for (const each of resolved) {
+    for (const each of present) {
       if (each.kind === 'failed') failures.push({ event: each.event, error: each.error })
-      if (each.kind === 'claim') continue
-      const outcome = orderlessOutcome(each, rowOf.get(each.event)?.decisionId ?? 0n)
-      if (outcome !== null) outcomes.push(outcome)
+      // plain handlers run below; what is for a newer worker stays on the list
+      if (['failed', 'claim', 'plain', 'left'].includes(each.kind)) continue
+      outcomes.push(orderlessOutcome(each as Orderless, rowOf.get(each.event)?.decisionId ?? 0n))
     }
-    const plain = resolved.filter((each) => each.kind === 'plain')
+    const plain = present.filter((each) => each.kind === 'plain')
     for (const { event, ignored } of await runPlainHandlers(tx, plain, this.#ctx.limits.watchdogMs)) {
       const base = { ...emptyOutcome, decisionId: rowOf.get(event)?.decisionId ?? 0n, event }
       outcomes.push(
@@ -191,7 +194,7 @@ class Batch {
       const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean => taken.has(ledger.nameKey(name))
       if (found !== undefined) settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
     }
-    return { settled, retried, before, after: orders, unopened, bound }
+    return { settled, retried, before, after: orders, unopened: [...naming, ...unopened], bound }
   }
 
   /**
@@ -224,8 +227,9 @@ class Batch {
     const unopened: UnopenedEvent[] = []
     const ready = claims.filter(({ orderId, candidate, event }) => {
       if (held.has(orderId) || isBeyond(candidate.workflow, ledgers.get(orderId))) return false
-      if (this.#mode.openNew || ledgers.has(orderId) || candidate.workflow.opens !== 'event') return true
-      unopened.push({ key: event.key, orderId })
+      // an order that is missing would be inserted, or a placeholder for it
+      if (this.#mode.openNew || ledgers.has(orderId)) return true
+      unopened.push({ key: event.key, group: orderId })
       return false
     })
     return { orders: new Map(ledgers), before, ready, unopened }
@@ -328,6 +332,19 @@ class Batch {
 function isBeyond(workflow: Workflow, order: OrderLedger | undefined): boolean {
   if (order === undefined || order.workflow !== workflow.name || workflow.states.has(order.state)) return false
   return ![...workflow.states.values()].some((state) => state.renamedFrom === order.state)
+}
+
+/** Whether an event would write a name that is not there yet: its own, or the one that it waits for. */
+function unboundOf(
+  resolved: Resolved,
+  bound: BoundNames,
+  key: (name: SourceName) => string,
+): readonly UnopenedEvent[] {
+  const { event } = resolved
+  const names = namesOf([resolved]).map(key).filter((each) => !bound.has(each))
+  const [first] = names
+  if (first === undefined) return []
+  return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
 }
 
 interface LockedClaims {

@@ -25,7 +25,7 @@ const upkeep = execute(
 
 /** Takes deliveries in, and cannot read, change or remove what it took in. */
 const receiver: readonly Right[] = [
-  ['select (migration_id)', 'table', 'migrations'],
+  ['select (migration_id, runs_from)', 'table', 'migrations'],
   ['select (environment)', 'table', 'installation'],
   ['select (source_id, provider, provider_account, environment), insert (provider, provider_account, environment)', 'table', 'sources'],
   ['select (event_key, source_id, event_id)', 'table', 'inbox_events'],
@@ -37,7 +37,7 @@ const receiver: readonly Right[] = [
   // what is known of a duplicate
   ['select (event_key, final, kind)', 'table', 'ledger_decisions'],
   // counters of what was refused: no evidence of anything
-  ['select (source, reason, minute, times), insert (source, reason, times), update (times, last_at)', 'table', 'rejections'],
+  ['select (source, reason, minute, times, last_at), insert (source, reason, times), update (times, last_at)', 'table', 'rejections'],
   ...upkeep,
 ]
 

@@ -14,6 +14,11 @@ export interface ExampleProject {
   remove(): void
 }
 
+/** The mounts are no aliases of the test runner: their specifiers become the source files they stand for. */
+function fromSource(text: string): string {
+  return text.replace(/'hookledger\/(node|express|fastify)'/g, (_, mount: string) => `'${join(root, 'src/http', mount)}.ts'`)
+}
+
 /** Writes the files of a document. */
 export function writeExamples(document: Page): ExampleProject {
   const directory = mkdtempSync(join(tmpdir(), 'hookledger-docs-'))
@@ -22,7 +27,7 @@ export function writeExamples(document: Page): ExampleProject {
   for (const { file, text } of files) {
     const path = join(directory, file ?? '')
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, text)
+    writeFileSync(path, fromSource(text))
   }
   return {
     directory,

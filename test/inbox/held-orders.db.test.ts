@@ -92,12 +92,7 @@ describe('an order that a transaction of the app is opening', () => {
       const others = ids(`wave${wave}`, 60)
       if (opens === 'app') for (const id of others) await open(bench.pool, id)
       await bench.deliver(probe('note', { order: 'new' }), ...payments(others), probe('pay', { order: 'new' }))
-      await until(() => paid(bench), (n) => n === (wave + 1) * 60, soonMs).catch(async (e) => {
-        console.log(wave, JSON.stringify(await bench.rows(`select event_id, event_type, state, attempts, last_error, waits_for from webhook_inbox where state <> 'processed'`)), JSON.stringify(await bench.rows(`select * from inbox_batches`)), JSON.stringify(await bench.rows(`select pid, state, wait_event_type, wait_event, left(query,100) q, now()-xact_start age from pg_stat_activity where datname=current_database()`)), JSON.stringify(await bench.rows(`select order_id from orders where state<>'paid'`)))
-        await until(() => paid(bench), (n) => n === (wave + 1) * 60, soonMs)
-        console.log('late but done')
-        throw e
-      })
+      await until(() => paid(bench), (n) => n === (wave + 1) * 60, soonMs)
     }
     await sleep(600) // longer than a worker waits for a lock
     expect(await bench.rows(`select 1 from orders where order_id = 'new'`)).toEqual([])

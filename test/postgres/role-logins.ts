@@ -33,7 +33,7 @@ export async function createRoleBench(): Promise<RoleBench> {
   const schemaName = `r_${randomBytes(5).toString('hex')}`
   const admin = database.pool({ options: `-c search_path=${schemaName}` })
   const db = createDatabase(admin, schemaName)
-  await migrate(db, { environment: 'test', partitionsAheadDays: 3 })
+  await migrate(db, { environment: 'test', partitionsAheadDays: 8 })
   await makeRoles(db)
   const as: Partial<Record<LoginRole, pg.Pool>> = {}
   for (const role of loginRoles) as[role] = await logIn(database, schemaName, admin, role)

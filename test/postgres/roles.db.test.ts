@@ -55,7 +55,7 @@ describe('makeRoles', () => {
   })
 
   it('hands everything in the schema to the owner, also what is made later', async () => {
-    await bench.admin.query('select make_payload_partitions(5)')
+    await bench.admin.query('select make_payload_partitions(10)')
     const { rows } = await bench.admin.query(
       `select c.relname as name from pg_class c where relnamespace = $1::regnamespace and c.relowner <> $2::regrole
        union all select proname from pg_proc p where pronamespace = $1::regnamespace and p.proowner <> $2::regrole`,
@@ -215,7 +215,7 @@ describe('the receiver', () => {
     await bench.admin.query('update retention set payload_days = 30, identity_days = 400')
     const { rows: dropped } = await bench.as.receiver.query('select drop_payload_partitions(0) as n')
     expect(dropped).toEqual([{ n: 1 }])
-    expect(await refusal(bench.as.receiver, 'select make_payload_partitions(4)')).toBe('done')
+    expect(await refusal(bench.as.receiver, 'select make_payload_partitions(11)')).toBe('done')
     expect(await refusal(bench.as.receiver, 'select drop_payload_partitions(-400)')).toBe('22023')
     const { rows } = await bench.admin.query('select count(*)::int as n from inbox_events')
     expect(rows).toEqual([{ n: 1 }])
