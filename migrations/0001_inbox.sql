@@ -187,8 +187,8 @@ create table /* schema */inbox_suspects (
 
 create table /* schema */rejections (
   rejection_id bigint generated always as identity,
-  source text not null,
-  reason text not null,
+  source text collate "C" not null,
+  reason text collate "C" not null,
   first_at timestamptz not null default now(),
   last_at timestamptz not null default now(),
   minute timestamptz not null default date_trunc('minute', now()),

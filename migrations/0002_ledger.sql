@@ -166,7 +166,7 @@ create index findings_order_idx on /* schema */findings (order_id) where order_i
 create table /* schema */operator_acts (
   act_id bigint generated always as identity,
   act text not null,
-  target text not null,
+  target text collate "C" not null,
   reason text not null,
   actor text not null,
   database_role text not null default session_user,

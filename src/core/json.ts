@@ -15,10 +15,14 @@ function hasBigint(value: unknown): boolean {
 
 function write(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()
-  if (Array.isArray(value)) return `[${value.map((item) => (item === undefined ? 'null' : write(item))).join(',')}]`
-  if (typeof value === 'object' && value !== null && !(value instanceof Date)) {
-    const fields = Object.entries(value).filter(([, item]) => item !== undefined)
-    return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${write(item)}`).join(',')}}`
+  if (typeof value !== 'object' || value === null || value instanceof Date) return JSON.stringify(value)
+  const fields: string[] = []
+  if (Array.isArray(value)) {
+    for (const item of value as unknown[]) fields.push(item === undefined ? 'null' : write(item))
+    return `[${fields.join(',')}]`
   }
-  return JSON.stringify(value)
+  for (const [key, item] of Object.entries(value)) {
+    if (item !== undefined) fields.push(`${JSON.stringify(key)}:${write(item)}`)
+  }
+  return `{${fields.join(',')}}`
 }

@@ -222,7 +222,10 @@ export function wakeParts(s: string, names: readonly SourceName[]): WritePart[] 
           union all select event_key, received_on, 0::smallint, null, null, false from woken_ignored) w
         order by event_key on conflict (event_key) do nothing returning 1)`,
       values: [names.map((name) => name.kind), names.map((name) => name.sourceId), names.map((name) => name.value)],
+      atLeast: 'woken_found',
     },
+    // one whose deadline passes at this moment is neither deferred nor ignored in this snapshot
+    { name: 'woken_found', sql: 'woken_found as (select 1 from woken_keys)', values: [] },
   ]
 }
 

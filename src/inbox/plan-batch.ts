@@ -86,7 +86,7 @@ export function foldBatch(input: FoldBatchInput): {
     if (first === undefined) continue
     // an order that does not exist and that no event may open: its events wait for the app to open it
     const ledger = input.ledgers.get(orderId) ?? unopenedOrder(orderId, first.candidate.workflow)
-    adoptRenames(ledger, first.candidate.workflow)
+    for (const { candidate } of claims) if (candidate.workflow.name === ledger.workflow) adoptRenames(ledger, candidate.workflow)
     const result = foldOrder(ledger, claims, context)
     outcomes.push(...result.outcomes)
     failures.push(...result.failures)

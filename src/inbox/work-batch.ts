@@ -111,13 +111,9 @@ class Batch {
     await reach('W1')
     const claimed = await readClaimed(db, tx, rows, this.#ctx.reading)
     const open = claimed.filter((each) => !each.finished)
-    const resolved = open.map((each) =>
-      resolveEvent(each.event, {
-        registry: this.#ctx.registry,
-        environment: this.#ctx.environment,
-        mayIgnore: this.#ctx.mayIgnore(),
-      }),
-    )
+    const { registry, environment } = this.#ctx
+    const resolving = { registry, environment, mayIgnore: this.#ctx.mayIgnore() }
+    const resolved = open.map((each) => resolveEvent(each.event, resolving))
     const decided = await this.#decide(tx, open, resolved)
     await reach('W2')
     const kept = new Set([...decided.settled, ...decided.retried].map((each) => each.row.key))
@@ -216,8 +212,10 @@ class Batch {
 
   /** Locks the batch's orders; events whose order is held by somebody else leave the batch. */
   async #lock(tx: Executor, claims: readonly Claim[]): Promise<LockedClaims> {
+    // One that only the app opens is held by its key too: whoever opens it meanwhile waits for this
+    // batch, and sees then what waits for the order. It is discarded in the same commit.
     const openable = claims.flatMap(({ orderId, candidate: { workflow }, event }) =>
-      workflow.opens === 'event' && event.accountAllowed && this.#mode.openNew
+      event.accountAllowed && this.#mode.openNew
         ? [{ id: orderId, workflow: workflow.name, initial: workflow.initial }]
         : [],
     )
@@ -318,7 +316,7 @@ class Batch {
     const learned = newNames(decided, (name) => ledger.nameKey(name))
     const waited = decided.settled.flatMap(({ waits }) =>
       // an order that exists is locked already: only names and missing orders need a placeholder
-      waits.filter((name) => name.sourceId !== 0 || !decided.after.has(name.value)),
+      waits.filter((name) => name.sourceId !== 0 || decided.after.get(name.value)?.stored !== true),
     )
     const conflicts = await ledger.writeNames(tx, [
       ...learned,

@@ -108,8 +108,12 @@ function decisionsPart(s: string, batch: LedgerBatch): WritePart | null {
   }
 }
 
+/** What may have to be replaced: NUL, an escape that may stand for it, half of a pair. */
+const unstorable = /[\u0000\\\ud800-\udfff]/
+
 /** NUL and lone surrogates cannot be stored as text: shown as the replacement character. */
 function storable(text: string): string {
+  if (!unstorable.test(text)) return text
   return text.toWellFormed().replaceAll('\u0000', '\ufffd').replaceAll('\\u0000', '\\ufffd').replace(/\\ud[89a-f][0-9a-f]{2}/gi, '\\ufffd')
 }
 
@@ -211,10 +215,10 @@ function orderParts(s: string, batch: LedgerBatch): (WritePart | null)[] {
       : {
           name: 'moved',
           sql: `moved as (
-            update ${s}orders o set state = n.state, subject = n.subject, source_id = n.source_id,
+            update ${s}orders o set workflow = n.workflow, state = n.state, subject = n.subject, source_id = n.source_id,
               provider_account = n.provider_account, version = n.version, updated_at = clock_timestamp()
-            from unnest(:1::text[], :2::text[], :3::text[], :4::integer[], :5::text[], :6::bigint[])
-              as n(order_id, state, subject, source_id, provider_account, version)
+            from unnest(:1::text[], :2::text[], :3::text[], :4::integer[], :5::text[], :6::bigint[], :7::text[])
+              as n(order_id, state, subject, source_id, provider_account, version, workflow)
             where o.order_id = n.order_id returning 1)`,
           values: [
             changed.map((o) => o.id),
@@ -223,6 +227,7 @@ function orderParts(s: string, batch: LedgerBatch): (WritePart | null)[] {
             changed.map((o) => o.sourceId),
             changed.map((o) => o.providerAccount),
             changed.map((o) => o.version.toString()),
+            changed.map((o) => o.workflow),
           ],
           expected: changed.length,
         },

@@ -9,9 +9,9 @@ const bare = /^[^\s"\\{},]+$/
 
 /** The array as a literal such as `{1,a,"b c",NULL}`. */
 export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
-  let literal = ''
-  for (const value of values) literal += `,${element(value)}`
-  return `{${literal.slice(1)}}`
+  const elements = new Array<string>(values.length)
+  for (let at = 0; at < values.length; at++) elements[at] = element(values[at] ?? null)
+  return `{${elements.join(',')}}`
 }
 
 function element(value: string | number | boolean | null): string {

@@ -21,6 +21,8 @@ export type Value =
 export interface Statement {
   readonly text: string
   readonly values?: readonly Value[]
+  /** Prepared under this name, once for each connection; the text must be the same for ever. */
+  readonly name?: string
   readonly binary?: boolean
   /** The app's own SQL: exactly one statement, bound and read as the app has set up its driver. */
   readonly extended?: boolean

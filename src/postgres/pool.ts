@@ -264,6 +264,7 @@ async function run<R extends object>(
   try {
     const result = await client.query<R & pg.QueryResultRow>({
       text,
+      ...(statement.name === undefined ? {} : { name: statement.name }),
       ...form,
       ...deadlineOf(statement.withinMs ?? answerWithinMs),
     } as pg.QueryConfig)

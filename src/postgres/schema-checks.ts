@@ -94,10 +94,9 @@ async function diagnoseIndexes(db: Database): Promise<Diagnosis[]> {
 
 /** Null when some index enforces it, whatever that is called now. */
 function problemOf(promised: PromisedIndex, rows: readonly IndexRow[]): string | null {
-  const problems = rows
-    .filter((row) => row.index === promised[2] || columnsFit(promised, row))
-    .map((row) => problemOfIndex(promised, row))
-  return problems.includes(null) ? null : (problems[0] ?? 'is missing')
+  if (rows.some((row) => problemOfIndex(promised, row) === null)) return null
+  const named = rows.find((row) => row.index === promised[2])
+  return named === undefined ? 'is missing' : problemOfIndex(promised, named)
 }
 
 /** The order of columns matters to speed, not to uniqueness. */

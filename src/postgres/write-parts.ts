@@ -16,11 +16,27 @@ export interface WritePart {
   readonly values: readonly Value[]
   /** How many rows `name` must return; a difference is the caller's to judge. */
   readonly expected?: number
+  /**
+   * A companion right behind this part, which counts the rows that it should have written. Fewer mean
+   * that somebody moved one meanwhile: both run once more, in a statement that sees where it went.
+   */
+  readonly atLeast?: string
 }
 
 /** Runs all parts as one statement and returns how many rows each one wrote, by name. */
 export async function runParts(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
   if (parts.length === 0) return new Map()
+  const counts = await runStatement(tx, parts)
+  const short = new Set(
+    parts.flatMap(({ name, atLeast }) =>
+      atLeast !== undefined && (counts.get(name) ?? 0) < (counts.get(atLeast) ?? 0) ? [name, atLeast] : [],
+    ),
+  )
+  if (short.size > 0) await runStatement(tx, parts.filter(({ name }) => short.has(name)))
+  return counts
+}
+
+async function runStatement(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
   const values: Value[] = []
   const queries: string[] = []
   for (const part of parts) {

@@ -82,14 +82,15 @@ export function stateEntitlements(
   decisionId: bigint,
 ): Difference {
   const difference: Difference = { granted: [], revoked: [] }
-  const rows = new Map(ledger.entitlements.map((row) => [`${row.subject}\u0000${row.entitlement}`, row]))
+  if (ledger.entitlements.length === 0 && (wanted === null || wanted.size === 0)) return difference
+  const rows = new Map<string, LedgerEntitlement>()
+  for (const row of ledger.entitlements) rows.set(`${row.subject}\u0000${row.entitlement}`, row)
   if (wanted !== null) {
     for (const [key, claim] of wanted) {
       const { subject, entitlement, quantity = 1 } = claim
       const validUntil = claim.validUntil == null ? null : new Date(claim.validUntil)
-      const old = rows.get(key)
-      const base = old ?? { active: false, grantedBy: null }
-      rows.set(key, { ...base, subject, entitlement, quantity, validUntil, stated: true })
+      const { active = false, grantedBy = null } = rows.get(key) ?? {}
+      rows.set(key, { subject, entitlement, quantity, validUntil, active, stated: true, grantedBy })
     }
     for (const [key, row] of rows) {
       if (!wanted.has(key) && row.stated) rows.set(key, { ...row, stated: false })
@@ -98,9 +99,10 @@ export function stateEntitlements(
   const next: LedgerEntitlement[] = []
   for (const row of rows.values()) {
     const active = row.stated && stateEntitles
-    const label = `${row.subject} ${row.entitlement}`
-    if (active && !row.active) difference.granted.push(label)
-    if (!active && row.active) difference.revoked.push(label)
+    if (active !== row.active) {
+      const changed = active ? difference.granted : difference.revoked
+      changed.push(`${row.subject} ${row.entitlement}`)
+    }
     next.push({ ...row, active, grantedBy: active && !row.active ? decisionId : row.grantedBy })
   }
   ledger.entitlements = next

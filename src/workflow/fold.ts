@@ -61,12 +61,12 @@ function attempt(
   decisionId: bigint,
   failures: FoldFailure[],
 ): Outcome | null {
-  const { stored, version, sourceId, provider, providerAccount } = ledger
+  const { stored, workflow, state, version, sourceId, provider, providerAccount } = ledger
   try {
     return decideOne(ledger, claim, context, decisionId)
   } catch (error) {
     failures.push({ claim, error })
-    Object.assign(ledger, { stored, version, sourceId, provider, providerAccount })
+    Object.assign(ledger, { stored, workflow, state, version, sourceId, provider, providerAccount })
     return null
   }
 }
@@ -94,7 +94,8 @@ function decideOne(
   const { event, candidate } = claim
   const { workflow } = candidate
   const at = { decisionId, claim, ledger }
-  if (ledger.workflow !== workflow.name) {
+  // an order that does not exist belongs to no workflow yet, whichever event named it first
+  if (ledger.stored && ledger.workflow !== workflow.name) {
     const about = `event:${event.key}`
     return contradictionOutcome(at, `order ${ledger.id} belongs to workflow ${ledger.workflow}`, [
       finding('workflow_differs', about, { order: ledger.id, workflow: ledger.workflow, claimed_by: workflow.name }),
@@ -131,7 +132,8 @@ function decideOne(
 /** Binds the order to the account of its first event, and counts opening as a change. */
 function open(ledger: OrderLedger, claim: Claim): void {
   if (!ledger.stored) {
-    ledger.stored = true
+    const { workflow } = claim.candidate
+    Object.assign(ledger, { stored: true, workflow: workflow.name, state: workflow.initial })
     ledger.version += 1n
   }
   if (ledger.sourceId === null) {

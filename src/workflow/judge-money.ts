@@ -3,7 +3,8 @@
  */
 import { PermanentError } from '../core/errors.ts'
 import { formatMoney, type Money } from '../core/money.ts'
-import { finding } from './finding-kinds.ts'
+import type { Figures } from './decision.ts'
+import { finding, type FindingKind } from './finding-kinds.ts'
 import { viewEffects } from './fold-context.ts'
 import { recordedPayment, type SortedChange } from './sorted-change.ts'
 import type { FindingDraft } from './outcome.ts'
@@ -27,31 +28,30 @@ function checkPayment(change: SortedChange): MoneyVerdict {
   if (payment === null) return { kind: 'fine', findings: [] }
   const paid: Money = { amount: payment.amount, currency: payment.currency }
   const about = `payment:${claim.event.sourceId}:${payment.id}`
-  const figures = { order: ledger.id, payment: payment.id, paid: formatMoney(paid) }
+  const figures = (): Figures => ({ order: ledger.id, payment: payment.id, paid: formatMoney(paid) })
   const differs = figuresDiffer(change, about)
   if (ledger.expected === null) {
     if (workflow.accepts === undefined || verdict(workflow.accepts({ event: claim.body, paid }), 'accepts', change)) {
       return { kind: 'fine', findings: differs }
     }
     const reason = `${formatMoney(paid)} is not accepted for order ${ledger.id}`
-    return { kind: 'contradicted', reason, findings: [finding('not_accepted', about, figures)] }
+    return { kind: 'contradicted', reason, findings: [finding('not_accepted', about, figures())] }
   }
   const { expected } = ledger
-  const compared = { ...figures, expected: formatMoney(expected) }
-  const reason = `${formatMoney(paid)} was paid, ${formatMoney(expected)} expected`
+  const compared = (kind: FindingKind): FindingDraft => finding(kind, about, { ...figures(), expected: formatMoney(expected) })
+  const refused = (kind: FindingKind): MoneyVerdict => ({
+    kind: 'contradicted',
+    reason: `${formatMoney(paid)} was paid, ${formatMoney(expected)} expected`,
+    findings: [compared(kind)],
+  })
   if (workflow.compare !== undefined) {
     const fits = workflow.compare({ event: claim.body, paid, expected })
     if (verdict(fits, 'compare', change)) return { kind: 'fine', findings: differs }
-    const kind = paid.currency === expected.currency ? 'underpaid' : 'currency_differs'
-    return { kind: 'contradicted', reason, findings: [finding(kind, about, compared)] }
+    return refused(paid.currency === expected.currency ? 'underpaid' : 'currency_differs')
   }
-  if (paid.currency !== expected.currency) {
-    return { kind: 'contradicted', reason, findings: [finding('currency_differs', about, compared)] }
-  }
-  if (paid.amount < expected.amount) {
-    return { kind: 'contradicted', reason, findings: [finding('underpaid', about, compared)] }
-  }
-  const over = paid.amount > expected.amount ? [finding('overpaid', about, compared)] : []
+  if (paid.currency !== expected.currency) return refused('currency_differs')
+  if (paid.amount < expected.amount) return refused('underpaid')
+  const over = paid.amount > expected.amount ? [compared('overpaid')] : []
   return { kind: 'fine', findings: [...differs, ...over] }
 }
 

@@ -36,7 +36,10 @@ describe('a host that never starts a worker', () => {
     const { body, headers } = delivery('1')
     const request = new Request('http://shop/webhooks/stripe', { method: 'POST', body, headers })
     const work: Promise<unknown>[] = []
-    const response = await hookledger.receive(request, { source: 'stripe', waitUntil: (each) => work.push(each) })
+    const response = await hookledger.receive(request, {
+      source: 'stripe',
+      waitUntil: (each) => work.push(each),
+    })
     expect(response.status).toBe(200)
     await Promise.all(work)
     expect(await rows(`select state from orders`)).toEqual([{ state: 'paid' }])
@@ -47,12 +50,19 @@ describe('a host that never starts a worker', () => {
     const client = await pool.connect()
     try {
       await client.query('begin')
-      const order = { id: '1', workflow: 'license', subject: 'user:1', expected: money(4900, 'usd') }
+      const order = {
+        id: '1',
+        workflow: 'license',
+        subject: 'user:1',
+        expected: money(4900, 'usd'),
+      }
       expect(await hookledger.openOrder(client, order)).toBe('created')
       await client.query('commit')
     } finally {
       client.release()
     }
-    expect(await rows(`select order_id, state from orders`)).toEqual([{ order_id: '1', state: 'pending' }])
+    expect(await rows(`select order_id, state from orders`)).toEqual([
+      { order_id: '1', state: 'pending' },
+    ])
   })
 })

@@ -36,7 +36,10 @@ describe('ARCHITECTURE.md', () => {
     const told = tableRows(section(text, 'The house')).flatMap(([names = '', allowed = '']) =>
       floors(names).map((floor) => [floor, floors(allowed.replace(/, not even .*/, ''))] as const),
     )
-    expect(Object.fromEntries(told)).toEqual({ ...Object.fromEntries(linted), 'hookledger.ts': expect.any(Array) as string[] })
+    expect(Object.fromEntries(told)).toEqual({
+      ...Object.fromEntries(linted),
+      'hookledger.ts': expect.any(Array) as string[],
+    })
   })
 
   it('has a row for every step at which a process can be killed', () => {

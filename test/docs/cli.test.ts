@@ -30,7 +30,9 @@ async function registered(): Promise<Registered[]> {
 
 /** `ORDER`, `--limit`: how an argument is written. */
 function written(args: ArgsDef): string[] {
-  return Object.entries(args).map(([name, { type }]) => (type === 'positional' ? name.toUpperCase() : `--${name}`))
+  return Object.entries(args).map(([name, { type }]) =>
+    type === 'positional' ? name.toUpperCase() : `--${name}`,
+  )
 }
 
 function documentedOptions(heading: string): string[] {
@@ -47,12 +49,16 @@ describe('docs/reference/cli.md', () => {
   })
 
   it.each(all)('lists the options of $name, and no other', ({ name, args }) => {
-    const own = Object.fromEntries(Object.entries(args).filter(([arg]) => !Object.hasOwn(sharedArgs, arg)))
+    const own = Object.fromEntries(
+      Object.entries(args).filter(([arg]) => !Object.hasOwn(sharedArgs, arg)),
+    )
     expect(documentedOptions(name).sort()).toEqual(written(own).sort())
   })
 
   it('lists the options of every command', () => {
-    const shared = written(sharedArgs).map((option) => (option === '--color' ? '--no-color' : option))
+    const shared = written(sharedArgs).map((option) =>
+      option === '--color' ? '--no-color' : option,
+    )
     expect(documentedOptions('Options of every command').sort()).toEqual(shared.sort())
   })
 })
@@ -71,8 +77,12 @@ function calls(): { readonly page: string; readonly words: readonly string[] }[]
     .filter((block) => ['sh', 'bash', 'shell'].includes(block.language))
     .flatMap((block) =>
       block.text.split('\n').flatMap((line) => {
-        const called = /(?:^|\s)(?:npx hookledger|hookledger --|hookledger) ((?:[^#]|#\S)*)/.exec(line.replace(/\s#\s.*$/, ''))
-        return called === null ? [] : [{ page: block.page, words: (called[1] ?? '').trim().split(/\s+/) }]
+        const called = /(?:^|\s)(?:npx hookledger|run --silent hookledger --) ((?:[^#]|#\S)*)/.exec(
+          line.replace(/\s#\s.*$/, ''),
+        )
+        return called === null
+          ? []
+          : [{ page: block.page, words: (called[1] ?? '').trim().split(/\s+/) }]
       }),
     )
 }
@@ -80,10 +90,15 @@ function calls(): { readonly page: string; readonly words: readonly string[] }[]
 describe('shell blocks of documents', () => {
   it.each(calls())('call what exists: $page $words', ({ words }) => {
     const two = all.find(({ name }) => name === words.slice(0, 2).join(' '))
-    const found = two ?? all.find(({ name }) => name === words[0]) ?? all.find(({ name }) => name === `${words[0]} list`)
+    const found =
+      two ??
+      all.find(({ name }) => name === words[0]) ??
+      all.find(({ name }) => name === `${words[0]} list`)
     expect(found, `no command ${words.join(' ')}`).toBeDefined()
     const known = new Set([...written(found?.args ?? {}), '--no-color', '--no-simulate', '--help'])
-    const used = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0] ?? '')
+    const used = words
+      .filter((word) => word.startsWith('--'))
+      .map((word) => word.split('=')[0] ?? '')
     expect(used.filter((option) => !known.has(option))).toEqual([])
   })
 })

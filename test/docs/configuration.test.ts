@@ -39,16 +39,24 @@ describe('docs/reference/configuration.md', () => {
       sources: { stripe: stripe({ signingSecrets: ['whsec_0123456789abcdef'] }) },
     })
     const said = new Map(documented('Findings').map(([name = '', value]) => [name, value]))
-    const hours = { lag: findings.dueMs.lag / 3.6e6, contradiction: findings.dueMs.contradiction / 3.6e6 }
+    const hours = {
+      lag: findings.dueMs.lag / 3.6e6,
+      contradiction: findings.dueMs.contradiction / 3.6e6,
+    }
     expect(said.get('owner')).toBe(findings.owner)
-    expect(said.get('dueHours')).toBe(`{ lag: ${hours.lag}, contradiction: ${hours.contradiction} }`)
+    expect(said.get('dueHours')).toBe(
+      `{ lag: ${hours.lag}, contradiction: ${hours.contradiction} }`,
+    )
   })
 
   it('lists every environment variable that the code reads, and no other', () => {
     const read = new Set<string>()
     for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts')) continue
-      const code = readFileSync(join(root, 'src', file), 'utf8').replace(/^\s*(?:\*|\/\/|\/\*).*$/gm, '')
+      const code = readFileSync(join(root, 'src', file), 'utf8').replace(
+        /^\s*(?:\*|\/\/|\/\*).*$/gm,
+        '',
+      )
       const reads = /(?:#get|environmentVariable|process\.env\.|process\.env\[)\(?'?([A-Z][A-Z_]+)/g
       for (const [, name = ''] of code.matchAll(reads)) read.add(name)
       // `value('A' | 'B')` and `provide('A' | 'B', …)` pass a name on to the reader

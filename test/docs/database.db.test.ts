@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase } from '../../src/postgres/pool.ts'
+import { gauges } from '../../src/report/gauges.ts'
 import { createHookledgerDatabase } from '../support/hookledger-database.ts'
 import { oncePool } from '../support/once-pool.ts'
 import type { TestDatabase } from '../support/test-database.ts'
-import { headings, page, section, tableRows } from './pages.ts'
+import { blocks, headings, page, pages, section, tableRows } from './pages.ts'
 
 const { text } = page('docs/reference/database.md')
 const queried = headings(section(text, 'To query')).map((each) => each.title)
@@ -10,6 +12,13 @@ const queried = headings(section(text, 'To query')).map((each) => each.title)
 let database: TestDatabase
 beforeAll(async () => {
   database = await createHookledgerDatabase()
+  // the event that the documents read
+  await rows(`with source as (
+      insert into hookledger.sources (provider, provider_account, environment) values ('stripe', 'stripe', 'test') returning source_id),
+    event as (
+      insert into hookledger.inbox_events (event_key, source_id, event_id, event_type, body_sha256, body_bytes)
+      overriding system value select 12, source_id, 'evt_12', 'charge.updated', sha256('{}'), 2 from source)
+    insert into hookledger.payloads (event_key, received_on, body) values (12, (now() at time zone 'UTC')::date, '{}')`)
 })
 afterAll(() => database.drop())
 
@@ -38,7 +47,8 @@ describe('docs/reference/database.md', () => {
        from information_schema.tables where table_schema = 'hookledger' and table_name = any ($1)`,
       [queried],
     )
-    for (const { name, kind } of kinds) expect(section(text, name).trim()).toMatch(new RegExp(`^A ${kind}:`))
+    for (const { name, kind } of kinds)
+      expect(section(text, name).trim()).toMatch(new RegExp(`^A ${kind}:`))
   })
 
   it('names every relation and function of the schema, and no other', async () => {
@@ -49,7 +59,54 @@ describe('docs/reference/database.md', () => {
        where n.nspname = 'hookledger'`,
     )
     const inside = tableRows(section(text, 'Inside')).map(([name]) => name)
-    const called = tableRows(section(text, 'To call')).map(([name = '']) => name.replace(/\(.*/, ''))
-    expect([...queried, ...called, ...inside].sort()).toEqual(present.map((each) => each.name).sort())
+    const called = tableRows(section(text, 'To call')).map(([name = '']) =>
+      name.replace(/\(.*/, ''),
+    )
+    expect([...queried, ...called, ...inside].sort()).toEqual(
+      present.map((each) => each.name).sort(),
+    )
+  })
+})
+
+describe('docs/reference/logs.md', () => {
+  it('lists every gauge, and no other', async () => {
+    const read = await oncePool(database.url, (pool) => gauges(createDatabase(pool, 'hookledger')))
+    const listed = tableRows(section(page('docs/reference/logs.md').text, 'Gauges')).map(
+      ([name]) => name,
+    )
+    expect(listed.sort()).toEqual(
+      Object.keys(read)
+        .map((name) => `hookledger_${name}`)
+        .sort(),
+    )
+  })
+})
+
+describe('the SQL that documents show', () => {
+  const shown = pages()
+    .flatMap(blocks)
+    .filter((block) => block.language === 'sql')
+
+  it.each(shown)('runs: $page:$line', async ({ text: sql }) => {
+    await expect(oncePool(database.url, (pool) => pool.query(sql))).resolves.toBeDefined()
+  })
+
+  it('ends a finding and records who did it', async () => {
+    const sql = shown.find((block) => block.text.includes("'dismissed'"))?.text ?? ''
+    const id = /finding_id = '([0-9a-f-]+)'/.exec(sql)?.[1]
+    await rows(
+      `insert into hookledger.findings (finding_id, class, kind, severity, owner, evidence, due_at)
+       values ($1, 'contradiction', 'paid_twice', 'high', 'operations', '{}', now())`,
+      [id],
+    )
+    await rows(sql)
+    expect(await rows(`select state from hookledger.findings where finding_id = $1`, [id])).toEqual(
+      [{ state: 'dismissed' }],
+    )
+    expect(
+      await rows(`select actor from hookledger.operator_acts where target = 'finding:' || $1`, [
+        id,
+      ]),
+    ).toEqual([{ actor: 'ada' }])
   })
 })

@@ -16,7 +16,10 @@ export interface ExampleProject {
 
 /** The mounts are no aliases of the test runner: their specifiers become the source files they stand for. */
 function fromSource(text: string): string {
-  return text.replace(/'hookledger\/(node|express|fastify)'/g, (_, mount: string) => `'${join(root, 'src/http', mount)}.ts'`)
+  return text.replace(
+    /'hookledger\/(node|express|fastify)'/g,
+    (_, mount: string) => `'${join(root, 'src/http', mount)}.ts'`,
+  )
 }
 
 /** Writes the files of a document. */
@@ -32,7 +35,8 @@ export function writeExamples(document: Page): ExampleProject {
   return {
     directory,
     runnable: files.flatMap(({ file, run }) => (run && file !== null ? [file] : [])),
-    load: async (file) => (await import(/* @vite-ignore */ join(directory, file))) as Record<string, unknown>,
+    load: async (file) =>
+      (await import(/* @vite-ignore */ join(directory, file))) as Record<string, unknown>,
     remove: () => rmSync(directory, { recursive: true, force: true }),
   }
 }

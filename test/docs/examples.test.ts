@@ -10,10 +10,17 @@ const withRunnable = documents.filter((document) => blocks(document).some((block
 
 /** Compiles the TypeScript of every document with the repository's options, in memory. */
 function compile(): Map<string, string[]> {
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile.bind(ts.sys)) as {
+  const { config } = ts.readConfigFile(
+    join(root, 'tsconfig.json'),
+    ts.sys.readFile.bind(ts.sys),
+  ) as {
     config: { compilerOptions: { paths: Record<string, string[]> } }
   }
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root)
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: [], files: [] },
+    ts.sys,
+    root,
+  )
   const paths = {
     ...config.compilerOptions.paths,
     'hookledger/node': ['./src/http/node.ts'],
@@ -23,7 +30,10 @@ function compile(): Map<string, string[]> {
   const files = new Map(
     examples
       .filter((block) => block.file?.endsWith('.ts'))
-      .map((block) => [join(root, '.docs', block.page.replaceAll('/', '_'), block.file ?? ''), block]),
+      .map((block) => [
+        join(root, '.docs', block.page.replaceAll('/', '_'), block.file ?? ''),
+        block,
+      ]),
   )
   const host = ts.createCompilerHost(options)
   const { readFile, fileExists } = host
@@ -38,12 +48,13 @@ function compile(): Map<string, string[]> {
   const program = ts.createProgram([...files.keys()], { ...options, paths, noEmit: true }, host)
   const problems = new Map<string, string[]>()
   for (const [name, block] of files) {
-    const found = ts
-      .getPreEmitDiagnostics(program, program.getSourceFile(name))
-      .map((each) => {
-        const line = each.start === undefined ? 0 : (each.file?.getLineAndCharacterOfPosition(each.start).line ?? 0)
-        return `line ${line + 1}: ${ts.flattenDiagnosticMessageText(each.messageText, ' ')}`
-      })
+    const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(name)).map((each) => {
+      const line =
+        each.start === undefined
+          ? 0
+          : (each.file?.getLineAndCharacterOfPosition(each.start).line ?? 0)
+      return `line ${line + 1}: ${ts.flattenDiagnosticMessageText(each.messageText, ' ')}`
+    })
     problems.set(`${block.page} ${block.file}`, found)
   }
   return problems
@@ -55,12 +66,17 @@ describe('the code that documents show', () => {
     problems = compile()
   }, 120_000)
 
-  it.each(examples.filter((block) => block.file?.endsWith('.ts')))('compiles: $page $file', ({ page, file }) => {
-    expect(problems.get(`${page} ${file}`)).toEqual([])
-  })
+  it.each(examples.filter((block) => block.file?.endsWith('.ts')))(
+    'compiles: $page $file',
+    ({ page, file }) => {
+      expect(problems.get(`${page} ${file}`)).toEqual([])
+    },
+  )
 
   it('gives every TypeScript block a file name, so that none escapes the compiler', () => {
-    const nameless = documents.flatMap(blocks).filter((block) => block.language === 'ts' && block.file === null)
+    const nameless = documents
+      .flatMap(blocks)
+      .filter((block) => block.language === 'ts' && block.file === null)
     expect(nameless.map((block) => `${block.page}:${block.line}`)).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
-import { createServer, type Server } from 'node:http'
+import type { createServer } from 'node:http'
+import { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
@@ -36,7 +37,10 @@ async function open(path: string): Promise<ExampleProject> {
   return project
 }
 
-async function configuration(of: ExampleProject, file = 'hookledger.config.ts'): Promise<Hookledger> {
+async function configuration(
+  of: ExampleProject,
+  file = 'hookledger.config.ts',
+): Promise<Hookledger> {
   const { hookledger } = (await of.load(file)) as { hookledger: Hookledger }
   closing.push(() => hookledger.stop())
   return hookledger
@@ -44,7 +48,9 @@ async function configuration(of: ExampleProject, file = 'hookledger.config.ts'):
 
 /** Closes the pool that a document makes for itself, after Hookledger has stopped using it. */
 async function closePool(of: ExampleProject): Promise<void> {
-  const { pool } = (await of.load('database.ts')) as { pool: { end(): Promise<void>; on(event: 'error', listener: () => void): void } }
+  const { pool } = (await of.load('database.ts')) as {
+    pool: { end(): Promise<void>; on(event: 'error', listener: () => void): void }
+  }
   pool.on('error', () => {})
   closing.push(() => pool.end())
 }
@@ -66,7 +72,9 @@ async function listening(server: Server): Promise<string> {
 
 async function stored(): Promise<number> {
   return oncePool(database.url, async (pool) => {
-    const { rows } = await pool.query<{ events: number }>('select count(*)::int as events from hookledger.webhook_inbox')
+    const { rows } = await pool.query<{ events: number }>(
+      'select count(*)::int as events from hookledger.webhook_inbox',
+    )
     return rows[0]?.events ?? 0
   })
 }
@@ -74,7 +82,10 @@ async function stored(): Promise<number> {
 describe('docs/guides/testing.md', () => {
   it('buys on a schema that was only migrated', async () => {
     const { load } = await open('docs/guides/testing.md')
-    const { buy, hookledger } = (await load('shop.ts')) as { buy: (order: string) => Promise<string[]>; hookledger: Hookledger }
+    const { buy, hookledger } = (await load('shop.ts')) as {
+      buy: (order: string) => Promise<string[]>
+      hookledger: Hookledger
+    }
     closing.push(() => hookledger.stop())
     expect(await buy('1001')).toEqual(['pro'])
   })
@@ -104,7 +115,9 @@ describe('docs/guides/existing-app.md', () => {
   })
 
   it('receives a Request, and bytes', async () => {
-    const { POST } = (await files.load('route.ts')) as { POST: (request: Request) => Promise<Response> }
+    const { POST } = (await files.load('route.ts')) as {
+      POST: (request: Request) => Promise<Response>
+    }
     expect((await POST(new Request('http://app/hook', delivery('1')))).status).toBe(200)
     const { server, deliver } = (await files.load('node.ts')) as {
       server: ReturnType<typeof createServer>
@@ -118,10 +131,16 @@ describe('docs/guides/existing-app.md', () => {
   })
 
   it('opens an order in the checkout, is paid, and gives access', async () => {
-    await oncePool(database.url, (pool) => pool.query('create table checkouts (id text primary key, user_id text)'))
+    await oncePool(database.url, (pool) =>
+      pool.query('create table checkouts (id text primary key, user_id text)'),
+    )
     const { server } = (await files.load('main.ts')) as { server: Server }
     const url = await listening(server)
-    const checkout = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"id":"1","user":"42"}' }
+    const checkout = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"id":"1","user":"42"}',
+    }
     expect((await fetch(`${url}/checkout`, checkout)).status).toBe(201)
     expect((await fetch(`${url}/webhooks/stripe`, delivery('1'))).status).toBe(200)
     await vi.waitFor(
@@ -131,5 +150,30 @@ describe('docs/guides/existing-app.md', () => {
       },
       { timeout: 10_000, interval: 50 },
     )
+  })
+})
+
+describe('README.md', () => {
+  it('has an app that grants one license for three deliveries', async () => {
+    const files = await open('README.md')
+    await configuration(files)
+    const { server } = (await files.load('app.ts')) as { server: Server }
+    const url = await listening(server)
+    for (let copy = 0; copy < 3; copy++) {
+      expect((await fetch(`${url}/webhooks/stripe`, delivery('1001'))).status).toBe(200)
+    }
+    await vi.waitFor(
+      async () => {
+        const access = await fetch(`${url}/access/ada@example.com`, {
+          headers: { connection: 'close' },
+        })
+        expect(await access.json()).toEqual([{ entitlement: 'pro', quantity: 1, validUntil: null }])
+      },
+      { timeout: 10_000, interval: 50 },
+    )
+    const effects = await oncePool(database.url, (pool) =>
+      pool.query('select 1 from hookledger.fulfillment_effects'),
+    )
+    expect(effects.rowCount).toBe(1)
   })
 })

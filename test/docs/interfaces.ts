@@ -6,9 +6,14 @@ import { root } from './pages.ts'
 
 /** The names of an interface's own members, in their order. */
 export function membersOf(file: string, name: string): string[] {
-  const source = ts.createSourceFile(file, readFileSync(join(root, file), 'utf8'), ts.ScriptTarget.Latest)
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(join(root, file), 'utf8'),
+    ts.ScriptTarget.Latest,
+  )
   const found = source.statements.find(
-    (each): each is ts.InterfaceDeclaration => ts.isInterfaceDeclaration(each) && each.name.text === name,
+    (each): each is ts.InterfaceDeclaration =>
+      ts.isInterfaceDeclaration(each) && each.name.text === name,
   )
   if (found === undefined) throw new Error(`${file} declares no interface ${name}`)
   return found.members.flatMap((member) => {

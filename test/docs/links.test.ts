@@ -27,12 +27,19 @@ describe.each(documents)('$path', (document) => {
   })
 
   it('names files that exist', () => {
-    const named = [...document.text.matchAll(/`((?:src|test|examples|scripts|migrations|bench)\/[\w./-]+\.\w+)`/g)]
-    expect(named.flatMap(([, path = '']) => (existsSync(join(root, path)) ? [] : [path]))).toEqual([])
+    const named = [
+      ...document.text.matchAll(
+        /`((?:src|test|examples|scripts|migrations|bench)\/[\w./-]+\.\w+)`/g,
+      ),
+    ]
+    expect(named.flatMap(([, path = '']) => (existsSync(join(root, path)) ? [] : [path]))).toEqual(
+      [],
+    )
   })
 
   it('uses American spelling', () => {
-    const british = /\b(?:behaviou?r(?<!behavior)|colou?r(?<!color)s?|cancell(?:ed|ing)|fulfil(?!l)\w*|honou?r(?<!honor)\w*|serialis\w+|normalis\w+|recognis\w+|organis\w+|licence|catalogue)\b/gi
+    const british =
+      /\b(?:behaviou?r(?<!behavior)|colou?r(?<!color)s?|cancell(?:ed|ing)|fulfil(?!l)\w*|honou?r(?<!honor)\w*|serialis\w+|normalis\w+|recognis\w+|organis\w+|licence|catalogue)\b/gi
     expect(document.text.match(british) ?? []).toEqual([])
   })
 })
@@ -45,7 +52,8 @@ describe('documents', () => {
       const from = next
       for (const link of linksOf(page(from))) {
         const target = normalize(join(dirname(from), link.split('#')[0] ?? ''))
-        if (!target.endsWith('.md') || reached.has(target) || !existsSync(join(root, target))) continue
+        if (!target.endsWith('.md') || reached.has(target) || !existsSync(join(root, target)))
+          continue
         reached.add(target)
         waiting.push(target)
       }

@@ -51,10 +51,15 @@ describe('docs/reference/logs.md', () => {
   it('lists every field of an outcome, and no other', () => {
     const lines: string[] = []
     const signals = createSignals()
-    logSignals(signals, createLog({ level: 'info', pretty: false, color: false, write: (line) => lines.push(line) }))
+    logSignals(
+      signals,
+      createLog({ level: 'info', pretty: false, color: false, write: (line) => lines.push(line) }),
+    )
     signals.emit('inbox.event.decided', outcome)
     const fields = Object.keys(JSON.parse(lines[0] ?? '{}') as object)
-    const listed = tableRows(section(text, 'Fields of an outcome')).flatMap(([names = '']) => names.split(', '))
+    const listed = tableRows(section(text, 'Fields of an outcome')).flatMap(([names = '']) =>
+      names.split(', '),
+    )
     expect(listed.sort()).toEqual(fields.sort())
   })
 
@@ -67,7 +72,7 @@ describe('docs/reference/logs.md', () => {
       name,
       [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).join(', '),
     ])
-    const listed = tableRows(section(text, 'Metrics')).map(([name, labels]) => [name, labels])
+    const listed = tableRows(section(text, 'Counters')).map(([name, labels]) => [name, labels])
     expect(listed.sort()).toEqual(series.sort())
   })
 })

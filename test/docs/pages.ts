@@ -68,7 +68,9 @@ export function anchorOf(title: string): string {
 /** The text from a heading to the next one of its level or above. */
 export function section(text: string, title: string): string {
   const lines = text.split('\n')
-  const start = lines.findIndex((line) => /^#+ /.test(line) && plain(line.replace(/^#+ /, '')) === title)
+  const start = lines.findIndex(
+    (line) => /^#+ /.test(line) && plain(line.replace(/^#+ /, '')) === title,
+  )
   if (start === -1) throw new Error(`there is no heading "${title}"`)
   const level = /^#+/.exec(lines[start] ?? '')?.[0].length ?? 1
   const end = lines.findIndex(

@@ -8,10 +8,13 @@ import { blocks, page, section, tableRows } from './pages.ts'
 const states = page('docs/reference/states.md')
 
 describe('docs/reference/states.md', () => {
-  it.each([license, credits])("shows what graph prints for the shop's workflow $name", (workflow) => {
-    const diagrams = blocks(states).filter((each) => each.language === 'mermaid')
-    expect(diagrams.map((each) => each.text.trim())).toContain(graph(workflow))
-  })
+  it.each([license, credits])(
+    "shows what graph prints for the shop's workflow $name",
+    (workflow) => {
+      const diagrams = blocks(states).filter((each) => each.language === 'mermaid')
+      expect(diagrams.map((each) => each.text.trim())).toContain(graph(workflow))
+    },
+  )
 
   it('explains every state of the license', () => {
     const explained = tableRows(section(states.text, 'license')).map(([state]) => state)
@@ -26,7 +29,9 @@ describe('docs/reference/states.md', () => {
 
   it('draws the same states of an event as the table explains', () => {
     const drawn = new Set(
-      [...section(states.text, 'Events').matchAll(/^ {2}(\w+) --> (\w+)/gm)].flatMap(([, from = '', to = '']) => [from, to]),
+      [...section(states.text, 'Events').matchAll(/^ {2}(\w+) --> (\w+)/gm)].flatMap(
+        ([, from = '', to = '']) => [from, to],
+      ),
     )
     const explained = tableRows(section(states.text, 'Events')).map(([state]) => state)
     expect(explained.sort()).toEqual([...drawn].sort())

@@ -1,0 +1,252 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { stripeEvent } from '../../src/testing/stripe-events.ts'
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts'
+import { makeTestDir, removeDataDir } from '../support/data-dirs.ts'
+import { oncePool } from '../support/once-pool.ts'
+import {
+  childrenOf,
+  isAlive,
+  isReady,
+  post,
+  runProcess,
+  Spawned,
+  untilReady,
+  type DevJson,
+  type Ended,
+} from './spawned-dev.ts'
+
+let dataDir: string
+let env: Record<string, string>
+let running: Spawned[] = []
+
+beforeAll(() => {
+  dataDir = makeTestDir()
+  env = { HOOKLEDGER_DATA_DIR: dataDir }
+})
+
+afterEach(async () => {
+  for (const each of running) each.child.kill('SIGTERM')
+  for (const each of running) await each.ended
+  running = []
+})
+
+afterAll(() => removeDataDir(dataDir))
+
+function spawned(line: readonly string[], more: Record<string, string> = {}): Spawned {
+  const process = new Spawned(line, { ...env, ...more })
+  running.push(process)
+  return process
+}
+
+const hookledger = (...line: string[]): Promise<Ended> => runProcess(line, env)
+
+async function dev(...line: string[]): Promise<{ process: Spawned; at: DevJson }> {
+  const process = spawned(['dev', ...line])
+  return { process, at: await untilReady(process, dataDir) }
+}
+
+/** The worker is the child that runs node; the database server is another. */
+function workerOf(parent: number): number | undefined {
+  return childrenOf(parent).find((pid) => isWorker(pid))
+}
+
+function isWorker(pid: number): boolean {
+  try {
+    return existsSync(`/proc/${pid}`) && childCommand(pid).includes('internal-work')
+  } catch {
+    return false
+  }
+}
+
+function childCommand(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+}
+
+/** The states of all events, by event id. */
+async function states(at: { readonly databaseUrl: string }): Promise<Map<string, string>> {
+  return oncePool(at.databaseUrl, async (pool) => {
+    const { rows } = await pool.query<{ event_id: string; state: string }>(
+      'select event_id, state from hookledger.webhook_inbox',
+    )
+    return new Map(rows.map((row) => [row.event_id, row.state]))
+  })
+}
+
+describe('hookledger dev', () => {
+  it('receives, fulfills once, explains, and ends with exit 0 and nothing left behind', async () => {
+    const { process, at } = await dev()
+    expect(process.stdout).toContain(`hookledger at ${at.url}`)
+    expect(at.databaseUrl).toMatch(/^postgres:/)
+    expect(
+      (
+        await fetch(`${at.providerUrl}/v1/events`, {
+          headers: { authorization: 'Bearer sk_test_x' },
+        })
+      ).status,
+    ).toBe(200)
+
+    const sent = await hookledger(
+      'send',
+      'stripe',
+      'checkout.session.completed',
+      '--order',
+      '1001',
+      '--times',
+      '3',
+      '--json',
+    )
+    expect(sent.code).toBe(0)
+    const { event_id: id } = JSON.parse(sent.stdout) as { event_id: string }
+    await process.until(async () => (await states(at)).get(id) === 'processed')
+    const story = await hookledger('explain', '1001')
+    expect(story.stdout).toContain('order 1001 of workflow license is paid, which entitles')
+    expect(story.stdout).toContain('the last of 3 times')
+    expect((await hookledger('audit')).code).toBe(0)
+    expect((await (await fetch(`${at.url}/metrics`)).text()).split('\n')).toContain(
+      'hookledger_events_decided_total{outcome="fulfilled"} 1',
+    )
+
+    const second = await hookledger('dev')
+    expect([second.code, second.stdout]).toEqual([1, ''])
+    expect(second.stderr).toMatch(
+      /^hookledger: another hookledger dev at [^\n]+ \(HKL_SERVER_IN_USE\)\n$/,
+    )
+
+    const worker = workerOf(process.pid) ?? 0
+    process.child.kill('SIGTERM')
+    expect(await process.ended).toMatchObject({ code: 0, signal: null })
+    expect(existsSync(join(dataDir, 'dev.json'))).toBe(false)
+    expect(isAlive(worker)).toBe(false)
+  })
+
+  it('goes on where it was after a kill -9, its worker gone with it', async () => {
+    const { process: first } = await dev()
+    const worker = workerOf(first.pid) ?? 0
+    first.child.kill('SIGKILL')
+    await first.ended
+    for (let tries = 0; isAlive(worker) && tries < 200; tries++) await sleep(50)
+    expect(isAlive(worker)).toBe(false)
+    expect((await hookledger('status')).code).toBe(2)
+
+    await dev()
+    expect((await hookledger('explain', '1001')).stdout).toContain('is paid, which entitles')
+    expect((await hookledger('audit')).code).toBe(0)
+  })
+
+  it('starts another worker when one is killed, and loses nothing that was received meanwhile', async () => {
+    const { process, at } = await dev()
+    const first = workerOf(process.pid) ?? 0
+    globalThis.process.kill(first, 'SIGKILL')
+    const sent = await hookledger(
+      'send',
+      'stripe',
+      'checkout.session.completed',
+      '--order',
+      '1002',
+      '--json',
+    )
+    const { event_id: id } = JSON.parse(sent.stdout) as { event_id: string }
+    await process.until(async () => (await states(at)).get(id) === 'processed')
+    expect(workerOf(process.pid)).not.toBe(first)
+    expect(await isReady(at.url)).toBe(true)
+  })
+
+  it('treats the same signal from npm and the terminal as one', async () => {
+    const { process } = await dev()
+    process.child.kill('SIGINT')
+    process.child.kill('SIGINT')
+    process.child.kill('SIGTERM')
+    expect(await process.ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  it('lets events that end or block their worker end dead, alone, while all others flow', async () => {
+    const { process, at } = await dev('--config', join(import.meta.dirname, 'poison.config.ts'))
+    const product = (name: string, id: string) =>
+      stripeEvent('product.created', { id, object: 'product', name } as never, {
+        eventId: `evt_${id}`,
+      })
+    const harmless = Array.from({ length: 20 }, (_, n) => product('fine', `fine_${n}`))
+    const events = [
+      product('exit', 'exit'),
+      ...harmless.slice(0, 10),
+      product('loop', 'loop'),
+      ...harmless.slice(10),
+    ]
+    for (const event of events) expect(await post(at.url, event)).toBe(200)
+    await process.until(async () => {
+      const now = await states(at)
+      return now.get('evt_exit') === 'dead' && now.get('evt_loop') === 'dead'
+    })
+    const dead = (await hookledger('dead', '--json')).stdout.trimEnd().split('\n')
+    expect(dead.map((row) => (JSON.parse(row) as { event_id: string }).event_id).sort()).toEqual([
+      'evt_exit',
+      'evt_loop',
+    ])
+    const now = await states(at)
+    for (const event of harmless) expect(now.get(event.id)).toBe('processed')
+    expect(process.stderr).toContain('the event loop did not turn for 1000 ms inside a batch')
+    expect((await hookledger('dead', 'show', 'evt_loop')).stdout).toContain(
+      'only an operator can bring it back',
+    )
+  })
+})
+
+describe('hookledger start', () => {
+  let database: TestDatabase
+
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+
+  afterAll(() => database.drop())
+
+  it('refuses a database that nobody migrated, and says what to run', async () => {
+    const ended = await runProcess(['start'], { ...env, DATABASE_URL: database.url })
+    expect([ended.code, ended.stdout]).toEqual([1, ''])
+    expect(ended.stderr).toContain('run "hookledger migrate"')
+  })
+
+  it('receives in one process and works in another, many at once', async () => {
+    const on = { DATABASE_URL: database.url }
+    expect((await runProcess(['migrate'], { ...env, ...on })).code).toBe(0)
+    const receiver = spawned(['start', '--roles', 'receive'], on)
+    const workers = [
+      spawned(['start', '--roles', 'work'], on),
+      spawned(['start', '--roles', 'work'], on),
+    ]
+    const url = await receiver.until(() => /serves (\S+) /.exec(receiver.stderr)?.[1])
+    await Promise.all(workers.map((worker) => worker.until(() => worker.stderr.includes('serves'))))
+    expect(workerOf(receiver.pid)).toBeUndefined()
+    const sent = await runProcess(
+      [
+        'send',
+        'stripe',
+        'checkout.session.completed',
+        '--order',
+        '1',
+        '--times',
+        '5',
+        '--url',
+        `${url}/webhooks/stripe`,
+      ],
+      { ...env, ...on },
+    )
+    expect(sent.code).toBe(0)
+    await receiver.until(async () =>
+      (await runProcess(['explain', '1'], { ...env, ...on })).stdout.includes('is paid'),
+    )
+    const elsewhere = /serves (\S+) /.exec(workers[0]?.stderr ?? '')?.[1] ?? ''
+    expect(
+      (await fetch(`${elsewhere}/webhooks/stripe`, { method: 'POST', body: '{}' })).status,
+    ).toBe(404)
+    expect(await isReady(elsewhere)).toBe(true)
+    expect((await runProcess(['audit'], { ...env, ...on })).code).toBe(0)
+    for (const each of [receiver, ...workers]) {
+      each.child.kill('SIGTERM')
+      expect(await each.ended).toMatchObject({ code: 0, signal: null })
+    }
+  })
+})
