@@ -91,7 +91,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
     runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
     start: async (starting: { readonly loops?: number } = {}) => {
       if (worker !== undefined) return
-      await parts.ensureRegistered()
+      await parts.register()
       worker = await parts.worker(starting)
       await worker.start()
     },

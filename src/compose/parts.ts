@@ -48,7 +48,6 @@ export class HookledgerParts {
   #registered: Promise<{ readonly warnings: readonly string[] }> | undefined
   #areStatesKnown = false
   #newest = true
-  #registration: Promise<unknown> | undefined
   #upkeptAt: number | undefined
 
   constructor(options: HookledgerOptions) {
@@ -117,10 +116,10 @@ export class HookledgerParts {
   }
 
   /**
-   * Registers what nothing has registered in this process yet: a host without a worker never starts
-   * one. Histories are not played, since somebody's checkout may be waiting.
+   * Registers once in this process where nothing was started (`runOnce` and `waitUntil` on a serverless
+   * host): decisions name registered states. Histories are not played: somebody is waiting.
    */
-  registered(): Promise<unknown> {
+  ensureRegistered(): Promise<unknown> {
     return this.#registered ?? this.#remember(this.#register({ checksWorkflows: false }))
   }
 
@@ -172,18 +171,6 @@ export class HookledgerParts {
     this.#newest = await areNewest(this.database(), this.config.workflows)
   }
 
-  /**
-   * Registers once in this process where nothing was started (`openOrder` in an app, `runOnce` on a
-   * serverless host): decisions name registered states.
-   */
-  ensureRegistered(): Promise<unknown> {
-    this.#registration ??= this.register().catch((error: unknown) => {
-      this.#registration = undefined
-      throw error
-    })
-    return this.#registration
-  }
-
   /** Contexts for working on batches and for sweeping. */
   async contexts(): Promise<{ readonly work: WorkContext; readonly sweep: SweepContext }> {
     const { config, signals } = this
@@ -217,7 +204,6 @@ export class HookledgerParts {
   /** Works off what is ready, for hosts without a long-lived worker. */
   async runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult> {
     const until = performance.now() + options.budgetMs
-    await this.registered()
     const { work, sweep } = await this.contexts()
     const scan = createScan(work)
     await sweepOnce(sweep)
@@ -245,7 +231,6 @@ export class HookledgerParts {
 
   /** Works off exactly these events, if they are ready. */
   async workOff(keys: readonly bigint[]): Promise<void> {
-    await this.registered()
     const { work } = await this.contexts()
     const report = await runBatch(work, { kind: 'these', keys })
     emitOutcomes(this.signals, report.settled)
@@ -260,7 +245,6 @@ export class HookledgerParts {
     this.#ownPool = undefined
     this.#database = undefined
     this.#installation = undefined
-    this.#registration = undefined
     this.#registered = undefined
     this.#areStatesKnown = false
   }

@@ -2,9 +2,8 @@
  * The work role: claim loops over one scan, the sweeps of what is unfinished, and retention.
  */
 import type { WorkContext } from '../inbox/work-batch.ts'
-import { createScan } from '../inbox/scan.ts'
-import { runSuspect } from '../inbox/run-batch.ts'
-import type { Settled } from '../inbox/outcome-parts.ts'
+import { createScan, type Scan } from '../inbox/scan.ts'
+import { runSuspect, type RunReport } from '../inbox/run-batch.ts'
 import {
   adoptDeadBatches,
   expireDeferrals,
@@ -13,7 +12,7 @@ import {
   rescueWaits,
   type SweepContext,
 } from '../inbox/sweep.ts'
-import { createGate } from '../worker/gate.ts'
+import { createGate, type Gate } from '../worker/gate.ts'
 import { createLoop, type Loop } from '../worker/loop.ts'
 import { emitOutcomes } from './outcome-signals.ts'
 
@@ -46,78 +45,105 @@ export interface WorkerParts {
 
 /** Creates a worker; nothing runs before `start`. */
 export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker {
-  const { work, sweep } = parts
-  const { db, signals } = work
-  const gate = createGate()
-  const scan = createScan(work)
-  const watched = async <T>(run: () => Promise<T>): Promise<T> => {
-    options.watch?.enter()
-    try {
-      return await run()
-    } finally {
-      options.watch?.leave()
-    }
-  }
-  const finished = (settled: readonly Settled[], startedAt: number): void => {
-    if (settled.length === 0) return
-    signals.emit('inbox.batch.finished', { events: settled.length, durationMs: performance.now() - startedAt })
-    emitOutcomes(signals, settled)
-  }
-  const claims = Array.from({ length: options.loops ?? 2 }, (_, index) =>
-    createLoop({
-      name: `claim ${index + 1}`,
-      minIdleMs: 20,
-      maxIdleMs: 1000,
-      signals,
-      turn: () =>
-        gate.shared(() =>
-          watched(async () => {
-            const startedAt = performance.now()
-            const { more, report } = await scan.next()
-            finished(report.settled, startedAt)
-            return more
-          }),
-        ),
-    }),
-  )
+  const shared = new SharedWork(parts, options)
+  const claims = Array.from({ length: options.loops ?? 2 }, (_, index) => claimLoop(shared, index + 1))
   const wakeClaims = (): void => {
     for (const loop of claims) loop.wake()
   }
-  const suspects = createLoop({
+  const suspects = suspectLoop(shared)
+  const loops: readonly Loop[] = [sweepLoop(shared, suspects, wakeClaims), suspects, slowLoop(shared), ...claims]
+  return {
+    async start() {
+      await adoptDeadBatches(parts.sweep) // before the first claim: what killed the last worker runs alone
+      for (const loop of loops) loop.start()
+    },
+    wake: wakeClaims,
+    stop: (timeoutMs) => within(timeoutMs, Promise.all(loops.map((loop) => loop.stop()))),
+  }
+}
+
+/** What the loops of one worker have in common. */
+class SharedWork {
+  readonly parts: WorkerParts
+  readonly gate: Gate = createGate()
+  readonly scan: Scan
+  readonly #watch: WorkerOptions['watch']
+
+  constructor(parts: WorkerParts, options: WorkerOptions) {
+    this.parts = parts
+    this.scan = createScan(parts.work)
+    this.#watch = options.watch
+  }
+
+  /** Runs batches under the watchdog's eyes and tells what became of their events. */
+  async batch<T extends { readonly report: RunReport }>(run: () => Promise<T>): Promise<T> {
+    const { signals } = this.parts.work
+    const startedAt = performance.now()
+    this.#watch?.enter()
+    try {
+      const done = await run()
+      const { settled } = done.report
+      if (settled.length > 0) {
+        signals.emit('inbox.batch.finished', { events: settled.length, durationMs: performance.now() - startedAt })
+        emitOutcomes(signals, settled)
+      }
+      return done
+    } finally {
+      this.#watch?.leave()
+    }
+  }
+}
+
+function claimLoop(shared: SharedWork, number: number): Loop {
+  const { parts, gate, scan } = shared
+  return createLoop({
+    name: `claim ${number}`,
+    minIdleMs: 20,
+    maxIdleMs: 1000,
+    signals: parts.work.signals,
+    turn: () => gate.shared(async () => (await shared.batch(() => scan.next())).more),
+  })
+}
+
+function suspectLoop(shared: SharedWork): Loop {
+  const { work } = shared.parts
+  return createLoop({
     name: 'suspects',
     minIdleMs: 250,
     maxIdleMs: 2000,
-    signals,
+    signals: work.signals,
     turn: async () => {
       if (!(await hasSuspects(work))) return false
-      return gate.alone(() =>
-        watched(async () => {
-          const startedAt = performance.now()
-          const report = await runSuspect(work)
-          finished(report.settled, startedAt)
-          return report.settled.length > 0
-        }),
-      )
+      const { report } = await shared.gate.alone(() => shared.batch(async () => ({ report: await runSuspect(work) })))
+      return report.settled.length > 0
     },
   })
-  const sweeps = createLoop({
+}
+
+function sweepLoop(shared: SharedWork, suspects: Loop, wakeClaims: () => void): Loop {
+  const { sweep, work } = shared.parts
+  return createLoop({
     name: 'sweep',
     minIdleMs: 200,
     maxIdleMs: 1000,
-    signals,
+    signals: work.signals,
     turn: async () => {
-      const ready = (await promoteDelayed(db)) + (await rearmRedelivered(db))
+      const ready = (await promoteDelayed(work.db)) + (await rearmRedelivered(work.db))
       const dead = await adoptDeadBatches(sweep)
       const expired = await expireDeferrals(sweep)
       if (dead > 0) suspects.wake()
       if (ready > 0) {
-        scan.rewind()
+        shared.scan.rewind()
         wakeClaims()
       }
       return ready + expired >= 500
     },
   })
-  const slow = createLoop({
+}
+
+function slowLoop({ parts }: SharedWork): Loop {
+  const { db, signals } = parts.work
+  return createLoop({
     name: 'upkeep',
     minIdleMs: 60_000,
     maxIdleMs: 60_000,
@@ -130,25 +156,18 @@ export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker
       return false
     },
   })
-  const loops: readonly Loop[] = [sweeps, suspects, slow, ...claims]
-  return {
-    async start() {
-      await adoptDeadBatches(sweep) // before the first claim: what killed the last worker runs alone
-      for (const loop of loops) loop.start()
-    },
-    wake: wakeClaims,
-    async stop(timeoutMs) {
-      const stopped = Promise.all(loops.map((loop) => loop.stop())).then(() => true)
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<boolean>((resolve) => {
-        timer = setTimeout(() => resolve(false), timeoutMs)
-      })
-      try {
-        return await Promise.race([stopped, late])
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+}
+
+/** Whether the work ended within a time. */
+async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs)
+  })
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -108,7 +108,7 @@ const worker: readonly Right[] = [
   [`insert (${decisionColumns})`, 'table', 'ledger_decisions'],
   ['usage', 'sequence', 'ledger_decisions_decision_id_seq'],
   ['insert (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id, data)', 'table', 'fulfillment_effects'],
-  ['insert', 'table', 'ledger_payments'],
+  ['insert, update (applied, decision_id)', 'table', 'ledger_payments'],
   ['insert, delete, update (state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)', 'table', 'orders'],
   ['insert, update (order_id)', 'table', 'order_names'],
   ['insert, update (quantity, valid_until, active, stated, granted_by, changed_by, version)', 'table', 'entitlements'],

@@ -65,10 +65,14 @@ const classes: Readonly<Record<string, Failure>> = {
 /** The table, for documentation and tests. */
 export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({ ...table, ...classes })
 
-/** The SQLSTATE of a driver's error; undefined when the connection broke without one. */
+/**
+ * The SQLSTATE of a driver's error; undefined when the connection broke without one. Codes of the
+ * operating system (EPIPE) can have five letters too.
+ */
 export function sqlstateOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
-  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
+  if (typeof error.code !== 'string' || !/^[0-9A-Z]{5}$/.test(error.code) || /^E[A-Z]+$/.test(error.code)) return undefined
+  return error.code
 }
 
 /**

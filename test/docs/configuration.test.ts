@@ -59,6 +59,7 @@ describe('docs/reference/configuration.md', () => {
       )
       const reads = /(?:#get|environmentVariable|process\.env\.|process\.env\[)\(?'?([A-Z][A-Z_]+)/g
       for (const [, name = ''] of code.matchAll(reads)) read.add(name)
+      for (const [, name = ''] of code.matchAll(/\['(HOOKLEDGER_[A-Z_]+)'\]/g)) read.add(name)
       // `value('A' | 'B')` and `provide('A' | 'B', …)` pass a name on to the reader
       for (const [, union = ''] of code.matchAll(/\(name: ((?:'[A-Z_]+'(?: \| )?)+)/g)) {
         for (const [, name = ''] of union.matchAll(/'([A-Z_]+)'/g)) read.add(name)

@@ -149,6 +149,7 @@ export interface Probe {
 export async function createProbe(options: Partial<HookledgerOptions> & { readonly workflows: readonly Workflow[] }, poolConfig: pg.PoolConfig = {}): Promise<Probe> {
   const database = await createHookledgerDatabase()
   const pool = database.pool({ max: 20, options: '-c search_path=hookledger,public', ...poolConfig })
+  pool.setMaxListeners(0) // each Hookledger over it listens
   const made: Hookledger[] = []
   const another = (more: Partial<HookledgerOptions>, over: pg.Pool = pool): Hookledger => {
     const hookledger = createHookledger(probeOptions(more.workflows ?? options.workflows, { ...options, ...more, database: over }))
@@ -174,7 +175,7 @@ export async function createProbe(options: Partial<HookledgerOptions> & { readon
   }
 }
 
-const kept = new Set(['installation', 'migrations', 'sources', 'workflow_states', 'workflow_versions', 'entitlement_rules'])
+const kept = new Set(['installation', 'migrations', 'sources', 'workflow_states', 'workflow_versions', 'entitlement_rules', 'retention'])
 
 /** Deletes every row but those of the installation and of registered workflows. */
 async function emptyTables(pool: pg.Pool): Promise<void> {
