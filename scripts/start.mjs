@@ -4,4 +4,16 @@ import { fileURLToPath } from 'node:url'
 const command = fileURLToPath(new URL('hookledger.mjs', import.meta.url))
 // the worker process runs what this one is said to run: the command line, not this script again
 process.argv = [process.argv[0], command, 'dev', '--simulate', ...process.argv.slice(2)]
+
+if (process.env.npm_lifecycle_event === 'start') {
+  // npm passes a signal to its shell, and some shells die of it without passing it on
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250)
+  watch.unref()
+}
+
 await import('./hookledger.mjs')

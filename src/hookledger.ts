@@ -11,6 +11,7 @@ import { createRequestReceiver, type ReceiveOptions } from './inbox/receive-requ
 import type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 import { currentEntitlements, type CurrentEntitlement } from './ledger/current-entitlements.ts'
 import { openOrder } from './ledger/open-order.ts'
+import { logSignals } from './observe/log.ts'
 import type { Executor, Statement } from './postgres/executor.ts'
 import type { StripeEvents } from './providers/stripe-event-types.ts'
 import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
@@ -44,9 +45,9 @@ export interface OpenOrderRequest extends OpenOrder {
 export interface Hookledger {
   /** The limits that hold: what the mounts of a framework take beside `ingest`. */
   readonly limits: Limits
-  /** Receives a Fetch-style request. Never rejects: answers 200 only for what is durably stored. */
+  /** Receives a Fetch-style request: answers 200 only for what is durably stored. Rejects only for a bad configuration. */
   receive(request: Request, options: ReceiveOptions): Promise<Response>
-  /** Receives what a route has read already. Never rejects. */
+  /** Receives what a route has read already. Rejects only for a bad configuration. */
   ingest(request: IngestRequest): Promise<IngestOutcome>
   /** Opens an order in the app's own transaction. Never throws on an order that exists. */
   openOrder(tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult>
@@ -74,6 +75,7 @@ export function partsOf(hookledger: Hookledger): HookledgerParts {
 /** Creates Hookledger from one configuration, for the app and the command line alike. */
 export function createHookledger(options: HookledgerOptions): Hookledger {
   const parts = new HookledgerParts(options)
+  if (options.log !== undefined) logSignals(parts.signals, options.log)
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
   const hookledger: Hookledger = Object.freeze({
     get limits() {

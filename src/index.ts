@@ -11,6 +11,7 @@ export {
   type OpenOrderRequest,
   type TransactionLike,
 } from './hookledger.ts'
+export type { LogTarget } from './observe/log.ts'
 export type { HookledgerOptions, FindingOptions } from './compose/options.ts'
 export type { RunOnceResult } from './compose/parts.ts'
 export type { OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'

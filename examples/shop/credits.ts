@@ -2,6 +2,7 @@
  * Credits for subscriptions, in the shop's own table: one for each whole unit of currency of every
  * invoice paid. The invoice is the key, so that no redelivery and no second event can credit it twice.
  */
+import { creditHistories } from './histories.ts'
 import { defineWorkflow, fulfill, idOf, money, notOurs, orderId, skip, wholeUnits } from 'hookledger'
 
 export const credits = defineWorkflow('credits', {
@@ -10,6 +11,9 @@ export const credits = defineWorkflow('credits', {
   opens: 'event',
   states: { open: {} },
   transitions: {},
+  // whatever an invoice of ours says was paid is good: it is credited as it is
+  accepts: () => true,
+  histories: creditHistories,
   effects: {
     credits: {
       // runs in the same transaction as the effect's row: both or none

@@ -4,6 +4,7 @@ import {
   chargeDisputeCreated,
   checkoutSessionCompleted,
   checkoutSessionExpired,
+  invoicePaid,
   paymentIntentSucceeded,
   refundCreated,
   refundFailed,
@@ -57,6 +58,21 @@ export const histories = [
       paymentIntentSucceeded(first),
       checkoutSessionCompleted(second),
       paymentIntentSucceeded(second),
+    ],
+  },
+]
+
+const subscription = 'sub_h1'
+const january = { id: 'in_january', subscription, metadata: { account_id: 'acc_1' }, amount: 2000 }
+
+/** Histories of one subscription's invoices. */
+export const creditHistories = [
+  {
+    name: 'two months and a free one',
+    events: [
+      invoicePaid(january),
+      invoicePaid({ ...january, id: 'in_february' }),
+      invoicePaid({ ...january, id: 'in_march', amount: 0 }),
     ],
   },
 ]

@@ -5,6 +5,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandDef } from 'citty'
 import { HookledgerError } from '../core/errors.ts'
 import { createLog, type LogLevel } from '../observe/log.ts'
@@ -28,6 +29,9 @@ import { portOf } from './start.ts'
 const defaultPort = 4000
 /** Milliseconds for what is in hand at the end. */
 const stopMs = 8000
+/** How often, and how many times, another `dev` that has no dev.json (any more) is looked at again. */
+const lockEveryMs = 250
+const lockTries = 40
 
 /** The command. */
 export const devCommand: CommandDef = command(
@@ -166,22 +170,32 @@ class DevSession {
     this.#out.note('stopping: what is in hand is finished first')
   }
 
-  /** One `dev` for a data directory: the provider's files and dev.json have one writer. */
+  /**
+   * One `dev` for a data directory: the provider's files and dev.json have one writer. One that is
+   * just ending is waited for; one that runs is told of.
+   */
   async #lock(): Promise<void> {
     const { dataDir } = this.#world.environment
     const directory = join(dataDir, 'dev')
     mkdirSync(directory, { recursive: true })
-    try {
-      const lock = await acquireDirectoryLock(directory)
-      this.#closing.add('lock', () => lock.release())
-    } catch (error) {
-      const running = findRunningDev(dataDir)
-      const where = running === null ? '' : ` at ${running.url} (process ${running.pid})`
-      throw new HookledgerError(
-        'HKL_SERVER_IN_USE',
-        `another hookledger dev${where} uses ${dataDir}: stop it first, or choose another HOOKLEDGER_DATA_DIR`,
-        { cause: error },
-      )
+    for (let tries = 0; ; tries++) {
+      try {
+        const lock = await acquireDirectoryLock(directory)
+        this.#closing.add('lock', () => lock.release())
+        return
+      } catch (error) {
+        const running = findRunningDev(dataDir)
+        if (running === null && tries < lockTries && !this.#shutdown.signal.aborted) {
+          await sleep(lockEveryMs)
+          continue
+        }
+        const where = running === null ? '' : ` at ${running.url} (process ${running.pid})`
+        throw new HookledgerError(
+          'HKL_SERVER_IN_USE',
+          `another hookledger dev${where} uses ${dataDir}: stop it first, or choose another HOOKLEDGER_DATA_DIR`,
+          { cause: error },
+        )
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import { defaultLimits, type Limits } from '../core/limits.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Combine } from '../ledger/register.ts'
 import type { FindingPolicy } from '../ledger/findings.ts'
+import type { LogTarget } from '../observe/log.ts'
 import type { PoolLike } from '../postgres/pool.ts'
 import { defaultSchema, schemaPrefix } from '../postgres/schema-name.ts'
 import type { Source } from '../providers/provider.ts'
@@ -30,6 +31,8 @@ export interface HookledgerOptions {
   readonly entitlements?: Readonly<Record<string, Combine>> | undefined
   readonly findings?: FindingOptions | undefined
   readonly limits?: Partial<Limits> | undefined
+  /** A pino logger of the app's, or anything with its methods (fields first): one line an outcome. Default: silence. */
+  readonly log?: LogTarget | undefined
   /** Why it is safe here that the server does not flush (shown by `doctor`). */
   readonly acceptDurability?: string | undefined
 }
@@ -77,6 +80,7 @@ const known: readonly (keyof HookledgerOptions)[] = [
   'entitlements',
   'findings',
   'limits',
+  'log',
   'acceptDurability',
 ]
 

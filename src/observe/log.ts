@@ -22,6 +22,9 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
+/** Where lines of the log go: a pino logger, or anything with its methods. */
+export type LogTarget = Pick<Log, 'debug' | 'info' | 'warn' | 'error'>
+
 /** How a log is written. */
 export interface LogOptions {
   readonly level: LogLevel
@@ -53,7 +56,7 @@ export function createLog(options: LogOptions): Log {
 }
 
 /** Logs what the signals tell. Returns what stops it. */
-export function logSignals(signals: Signals, log: Log): () => void {
+export function logSignals(signals: Signals, log: LogTarget): () => void {
   const stops = [
     signals.on('inbox.event.decided', (outcome) =>
       log[levelOf(outcome)](outcomeFields(outcome), outcomeText(outcome)),

@@ -33,12 +33,13 @@ export const resultParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number) => parsers.get(oid) ?? String) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-/** `2026-11-30 15:04:05.123456+00`, in whatever zone the session is. */
+/** `2026-11-30 15:04:05.123456+00`, in whatever zone the session is; zones of old had seconds too. */
 function time(text: string): Date {
-  const found = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d{1,3})?\d*([+-]\d\d)(?::?(\d\d))?/.exec(text)
+  const found = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d{1,3})?\d*([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(text)
   if (found === null) return new Date(text)
-  const [, day, clock, fraction = '', hours, minutes = '00'] = found
-  return new Date(`${day}T${clock}${fraction}${hours}:${minutes}`)
+  const [, day, clock, fraction = '', sign, hours, minutes = '0', seconds = '0'] = found
+  const offset = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * (sign === '-' ? -1000 : 1000)
+  return new Date(Date.parse(`${day}T${clock}${fraction}Z`) - offset)
 }
 
 /** Both forms of bytea_output. */
