@@ -2,7 +2,7 @@
  * The database of a run: `DATABASE_URL`, or an embedded server of its own with PostgreSQL's durable
  * settings. Every round of every contestant gets a schema of its own, dropped when it is done.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -32,15 +32,26 @@ export async function startBenchServer(): Promise<BenchServer> {
     return { url: given, conditions: () => readConditions(given), stop: async () => {} }
   }
   const directory = mkdtempSync(join(tmpdir(), 'hookledger-bench-'))
+  chmodSync(directory, 0o755) // the server's own account must enter it
   const server = await startEmbeddedPostgres({ dataDir: directory })
   return {
     url: server.url,
     conditions: () => readConditions(server.url),
     stop: async () => {
       await server.stop('immediate')
-      rmSync(directory, { recursive: true, force: true })
+      removeDirectory(directory)
     },
   }
+}
+
+/** The directory, and where the server's part had to be put elsewhere, that too. */
+function removeDirectory(directory: string): void {
+  const pointer = join(directory, 'postgres', 'location.json')
+  if (existsSync(pointer)) {
+    const { home } = JSON.parse(readFileSync(pointer, 'utf8')) as { home: string }
+    rmSync(home, { recursive: true, force: true })
+  }
+  rmSync(directory, { recursive: true, force: true })
 }
 
 async function readConditions(url: string): Promise<Record<string, string>> {

@@ -53,7 +53,9 @@ export function stateOf({ payments, effects }: Facts): LicenseState {
   if (effects.some((each) => each.type === 'disputeOpened' && !closed.has(each.reference))) return 'disputed'
   const lost = new Set([...closed.values()].filter((each) => each.data['outcome'] === 'lost').map((each) => each.data['payment']))
   const stands = applied.some((payment) => !lost.has(payment.id) && !isRefunded(payment, effects))
-  if (stands && !(lost.has(null) || (lost.size > 0 && applied.length === 1))) return 'paid'
+  // a loss that names no payment of the order is one of the only payment that counts
+  const unplaced = [...lost].some((id) => !payments.some((payment) => payment.id === id))
+  if (stands && !(lost.has(null) || (unplaced && applied.length === 1))) return 'paid'
   return lost.size > 0 ? 'lost' : 'refunded'
 }
 

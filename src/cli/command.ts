@@ -10,8 +10,21 @@ import type { Environment } from './environment.ts'
 import type { ExitCode } from './exit-codes.ts'
 import { Output, type OutputStream } from './output.ts'
 
+/** What the shared options are, for the types of what they give. */
+export interface SharedArgs {
+  readonly config: { type: 'string'; description: string; valueHint: string }
+  readonly json: { type: 'boolean'; description: string }
+  readonly quiet: { type: 'boolean'; description: string }
+  readonly color: {
+    type: 'boolean'
+    description: string
+    negativeDescription: string
+    default: true
+  }
+}
+
 /** The options that every command takes. */
-export const sharedArgs = {
+export const sharedArgs: SharedArgs = {
   config: {
     type: 'string',
     description: 'The configuration; found from here upward without it',
@@ -25,7 +38,7 @@ export const sharedArgs = {
     negativeDescription: 'No colors (also NO_COLOR)',
     default: true,
   },
-} as const satisfies ArgsDef
+}
 
 /** Where a command runs. */
 export interface CommandWorld {
@@ -39,7 +52,7 @@ export interface CommandWorld {
 
 /** What a command is given. */
 export interface CommandInput<A extends ArgsDef> {
-  readonly args: ParsedArgs<A & typeof sharedArgs>
+  readonly args: ParsedArgs<A & SharedArgs>
   /** Every value of an option that may be repeated; commas separate too. */
   readonly list: (name: keyof A & string) => readonly string[]
   readonly out: Output
@@ -84,7 +97,7 @@ export function commandGroup(
   subCommands: Readonly<Record<string, CommandDef>>,
   otherwise: string,
 ): CommandDef {
-  const args: ArgsDef = sharedArgs
+  const args: ArgsDef = { ...sharedArgs }
   return defineCommand({ meta, args, subCommands: { ...subCommands }, default: otherwise })
 }
 

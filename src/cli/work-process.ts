@@ -19,9 +19,15 @@ export interface WorkProcessOptions {
 }
 
 const firstDelayMs = 100
-const longestDelayMs = 10_000
+/**
+ * The longest delay after one that had been at work: an event ended it, which happens three times at
+ * most for each such event, and all others wait for the next worker meanwhile.
+ */
+const workedDelayMs = 500
+/** After one that never came to work: the database is away, and starting in vain costs. */
+const failedDelayMs = 10_000
 /** A worker that lived for so long has proved that it can: the next delay is the first again. */
-const provenMs = 30_000
+const provenMs = 10_000
 /** How long the first worker may take until it is ready. */
 const readyWithinMs = 60_000
 
@@ -161,9 +167,9 @@ export class WorkProcess {
   #died(child: ChildProcess, how: string, livedMs: number): void {
     if (this.#child === child) this.#child = undefined
     if (this.#stopping) return
-    this.#delayMs = livedMs >= provenMs ? firstDelayMs : this.#delayMs
-    const delayMs = this.#delayMs
-    this.#delayMs = Math.min(longestDelayMs, delayMs * 2)
+    if (livedMs >= provenMs) this.#delayMs = firstDelayMs
+    const delayMs = Math.min(this.#delayMs, this.#isReady ? workedDelayMs : failedDelayMs)
+    this.#delayMs = delayMs * 2
     this.#options.onDeath(how, delayMs)
     this.#restart = setTimeout(() => this.#spawn(), delayMs)
   }

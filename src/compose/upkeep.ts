@@ -38,7 +38,9 @@ export async function runUpkeep(
     partitionsMade: await call(db, 'make_payload_partitions($1)', [limits.partitionsAheadDays]),
     bodiesHeld: await repeat(() => call(db, 'hold_payloads($1, $2)', [payloadDays, atOnce])),
     partitionsDropped: await call(db, 'drop_payload_partitions($1)', [payloadDays]),
-    identitiesDropped: await repeat(() => call(db, 'drop_identities($1, $2)', [identityDays, atOnce])),
+    identitiesDropped: await repeat(() =>
+      call(db, 'drop_identities($1, $2)', [identityDays, atOnce]),
+    ),
     rejectionsDropped: await call(db, 'drop_rejections($1)', [rejectionDays]),
   }
 }
@@ -46,7 +48,11 @@ export async function runUpkeep(
 async function call(db: Database, text: string, values: Value[]): Promise<number> {
   return db.transaction(
     async (tx) => {
-      const [row] = await tx.query<{ n: number }>({ text: `select ${db.schema}${text} as n`, values, withinMs: stepMs + 5000 })
+      const [row] = await tx.query<{ n: number }>({
+        text: `select ${db.schema}${text} as n`,
+        values,
+        withinMs: stepMs + 5000,
+      })
       return row?.n ?? 0
     },
     { setup: `set local statement_timeout = ${stepMs}` },
@@ -64,7 +70,11 @@ async function repeat(step: () => Promise<number>): Promise<number> {
 }
 
 /** What is stored holds for those who may not change it: a receiver cannot have less kept. */
-async function storeRetention(db: Database, payloadDays: number, identityDays: number): Promise<void> {
+async function storeRetention(
+  db: Database,
+  payloadDays: number,
+  identityDays: number,
+): Promise<void> {
   const [right] = await db.query<{ may: boolean }>({
     text: `select has_column_privilege($1, 'payload_days', 'update') as may`,
     values: [`${db.schema}retention`],

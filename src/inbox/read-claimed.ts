@@ -51,12 +51,13 @@ interface EventRow {
 
 /** The statement that re-reads events, exported so that its plan can be asserted. */
 export function eventsStatement(schema: string): string {
-  // the sequence stands as a constant: looked up by its table it would be looked up for every row
+  // a join and not EXISTS, which could be answered by reading all final decisions once; the sequence as
+  // a constant, since it would be looked up by its table for every row
   return `select e.event_key, e.source_id, e.event_id, e.event_type, e.via, e.received_at, e.occurred_at,
-      exists (select 1 from ${schema}ledger_decisions d where d.event_key = e.event_key and d.final) as finished,
-      nextval('${schema}ledger_decisions_decision_id_seq'::regclass) as decision_id
+      d.event_key is not null as finished, nextval('${schema}ledger_decisions_decision_id_seq'::regclass) as decision_id
     from unnest($1::bigint[]) as k(event_key)
-    join ${schema}inbox_events e on e.event_key = k.event_key`
+    join ${schema}inbox_events e on e.event_key = k.event_key
+    left join ${schema}ledger_decisions d on d.event_key = k.event_key and d.final`
 }
 
 /** The statement that reads bodies, exported so that its plan can be asserted. */

@@ -6,6 +6,7 @@
  */
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { LedgerEffect, LedgerEntitlement, LedgerPayment, OrderLedger } from '../workflow/order.ts'
+import { byteOrder } from './byte-order.ts'
 
 /** An order that a batch may open. */
 export interface NewOrder {
@@ -42,23 +43,6 @@ export async function lockOrders(
   for (const order of openable) if (!ledgers.has(order.id) && wanted.includes(order.id)) held.add(order.id)
   if (existing.length > 0) await readRows(db, tx, existing, ledgers)
   return { ledgers, held }
-}
-
-/** Sorted as PostgreSQL sorts under COLLATE "C": by UTF-8 bytes, which is by code points. */
-export function byteOrder(a: string, b: string): number {
-  if (a === b) return 0
-  const length = Math.min(a.length, b.length)
-  for (let at = 0; at < length; at++) {
-    const left = a.charCodeAt(at)
-    const right = b.charCodeAt(at)
-    if (left !== right) return codePointRank(left) - codePointRank(right)
-  }
-  return a.length - b.length
-}
-
-/** Halves of pairs stand for code points above all that one unit can hold. */
-function codePointRank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 }
 
 interface OrderRow {

@@ -3,7 +3,7 @@
  * same row, so that a wait and the name it waits for cannot miss each other.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
-import { byteOrder } from './lock-orders.ts'
+import { byteOrder } from './byte-order.ts'
 
 /** A name in the namespace of one source; source 0 and kind `order` is an order's own id. */
 export interface SourceName {

@@ -26,7 +26,10 @@ export interface DiagnoseOptions {
 
 /** Everything that is wrong or worth a look, worst first. */
 export async function diagnose(db: Database, options: DiagnoseOptions = {}): Promise<Diagnosis[]> {
-  const found = [...(await diagnoseServer(db, options.lockTimeoutMs)), ...(await diagnoseContents(db, options))]
+  const found = [
+    ...(await diagnoseServer(db, options.lockTimeoutMs)),
+    ...(await diagnoseContents(db, options)),
+  ]
   return found.sort((a, b) => Number(a.breaks === undefined) - Number(b.breaks === undefined))
 }
 
@@ -34,17 +37,29 @@ async function diagnoseContents(db: Database, options: DiagnoseOptions): Promise
   const { version, runsFrom } = await readVersions(db)
   const name = db.schemaName
   if (version === 0) {
-    return [{ code: 'HKL_SCHEMA_MISSING', message: `there is no schema ${name} of Hookledger: run "hookledger migrate"`, breaks: 'all' }]
+    return [
+      {
+        code: 'HKL_SCHEMA_MISSING',
+        message: `there is no schema ${name} of Hookledger: run "hookledger migrate"`,
+        breaks: 'all',
+      },
+    ]
   }
   if (version < newestMigration) {
     const message = `schema ${name} is at migration ${version}, this code needs ${newestMigration}: run "hookledger migrate"`
     return [{ code: 'HKL_SCHEMA_OLDER', message, breaks: 'all' }]
   }
-  if (runsFrom > newestMigration) return [{ code: 'HKL_SCHEMA_NEWER', message: newerMessage(name, version), breaks: 'all' }]
+  if (runsFrom > newestMigration)
+    return [{ code: 'HKL_SCHEMA_NEWER', message: newerMessage(name, version), breaks: 'all' }]
   const newer: Diagnosis[] =
     version === newestMigration
       ? []
-      : [{ code: 'advice', message: `schema ${name} is at migration ${version}, newer than this code (${newestMigration}): it works on, deploy the newer version soon` }]
+      : [
+          {
+            code: 'advice',
+            message: `schema ${name} is at migration ${version}, newer than this code (${newestMigration}): it works on, deploy the newer version soon`,
+          },
+        ]
   return [
     ...newer,
     ...(await diagnoseEnvironment(db, options.environment)),
@@ -74,7 +89,10 @@ export async function requireHealthy(
   return warnings
 }
 
-async function diagnoseEnvironment(db: Database, expected: Environment | undefined): Promise<Diagnosis[]> {
+async function diagnoseEnvironment(
+  db: Database,
+  expected: Environment | undefined,
+): Promise<Diagnosis[]> {
   const fixed = await schemaEnvironment(db)
   const { schemaName } = db
   if (fixed === null) {
@@ -92,7 +110,15 @@ async function diagnosePartitions(db: Database): Promise<Diagnosis[]> {
   })
   const found: Diagnosis[] = []
   const days = state?.days_ahead ?? 0
-  if (days < 7) found.push({ code: 'advice', message: `${days} day partitions for payloads are left: run "hookledger prune"` })
-  if (state?.has_strays === true) found.push({ code: 'advice', message: 'payloads lie in the default partition: run "hookledger prune"' })
+  if (days < 7)
+    found.push({
+      code: 'advice',
+      message: `${days} day partitions for payloads are left: run "hookledger prune"`,
+    })
+  if (state?.has_strays === true)
+    found.push({
+      code: 'advice',
+      message: 'payloads lie in the default partition: run "hookledger prune"',
+    })
   return found
 }

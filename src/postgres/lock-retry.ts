@@ -12,7 +12,10 @@ const passing = new Set(['55P03', '40P01', '40001', '23505', '42P06', '42P07', '
 const patienceMs = 120_000
 
 /** Runs `work` until it is not in anybody's way. Throws what it threw last when it never was. */
-export async function retryOnLocks<T>(work: () => Promise<T>, withinMs: number = patienceMs): Promise<T> {
+export async function retryOnLocks<T>(
+  work: () => Promise<T>,
+  withinMs: number = patienceMs,
+): Promise<T> {
   const until = performance.now() + withinMs
   for (let attempt = 1; ; attempt++) {
     try {
@@ -20,7 +23,8 @@ export async function retryOnLocks<T>(work: () => Promise<T>, withinMs: number =
     } catch (error) {
       const state = sqlstateOf(error) ?? ''
       // a conflict of names that repeats itself is not somebody else in the act
-      const again = passing.has(state) && (state === '55P03' || attempt < 20) && performance.now() < until
+      const again =
+        passing.has(state) && (state === '55P03' || attempt < 20) && performance.now() < until
       if (!again) throw error
       await sleep(Math.min(1000, 50 * attempt) * (0.5 + Math.random()))
     }

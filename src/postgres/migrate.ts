@@ -9,7 +9,7 @@ import type { Database, Executor } from './executor.ts'
 import { retryOnLocks } from './lock-retry.ts'
 import { migrations } from './migrations.generated.ts'
 import { adviseRoles } from './role-advice.ts'
-import { renewRights, rolesExist } from './roles.ts'
+import { mayActAs, renewRights, rolesExist } from './roles.ts'
 import { schemaPrefix } from './schema-name.ts'
 import { sqlstateOf } from './sqlstate.ts'
 
@@ -51,7 +51,10 @@ export async function migrate(
   }
   await fixEnvironment(db, options.environment)
   if (applied.length > 0 && (await rolesExist(db))) await renewRights(db)
-  await db.query({ text: `select ${db.schema}make_payload_partitions($1::integer)`, values: [options.partitionsAheadDays ?? 35] })
+  await db.query({
+    text: `select ${db.schema}make_payload_partitions($1::integer)`,
+    values: [options.partitionsAheadDays ?? 35],
+  })
   return { applied, version: await schemaVersion(db), advice: await adviseRoles(db) }
 }
 
@@ -65,7 +68,10 @@ async function applyOne(db: Database, migration: Migration): Promise<boolean> {
       for (const text of await missingBase(tx, db)) await tx.query({ text })
       await becomeOwner(tx, db.schemaName)
       await tx.query({ text: `lock table ${db.schema}migrations in share row exclusive mode` })
-      const done = await tx.query({ text: `select 1 from ${db.schema}migrations where migration_id = $1`, values: [migration.id] })
+      const done = await tx.query({
+        text: `select 1 from ${db.schema}migrations where migration_id = $1`,
+        values: [migration.id],
+      })
       if (done.length > 0) return false
       await tx.query({ text: `set local lock_timeout = '200ms'` })
       await runScript(tx, migrationSql(migration.sql, db.schemaName))
@@ -83,7 +89,10 @@ async function missingBase(tx: Executor, db: Database): Promise<string[]> {
     values: [db.schema.slice(0, -1), `${db.schema}migrations`],
   })
   const [schema, table] = baseSql(db.schema)
-  return [...(there?.schema === true ? [] : [schema]), ...(there?.migrations === true ? [] : [table])]
+  return [
+    ...(there?.schema === true ? [] : [schema]),
+    ...(there?.migrations === true ? [] : [table]),
+  ]
 }
 
 function baseSql(schema: string): readonly [schema: string, migrations: string] {
@@ -103,7 +112,7 @@ function baseSql(schema: string): readonly [schema: string, migrations: string] 
 async function becomeOwner(tx: Executor, schemaName: string): Promise<void> {
   const [owner] = await tx.query<{ name: string }>({
     text: `select quote_ident(r.rolname) as name from pg_namespace n join pg_roles r on r.oid = n.nspowner
-      where n.nspname = $1 and r.rolname <> current_user and r.rolname not like 'pg\\_%' and pg_has_role(current_user, r.oid, 'member')`,
+      where n.nspname = $1 and r.rolname <> current_user and r.rolname not like 'pg\\_%' and pg_has_role(current_user, r.oid, ${mayActAs})`,
     values: [schemaName],
   })
   if (owner !== undefined) await tx.query({ text: `set local role ${owner.name}` })
@@ -141,7 +150,9 @@ export async function pendingMigrations(
       migrationSql(migration.sql, db.schemaName).trim(),
       `${recordSql(db.schema, migration)};`,
       ...(environment !== undefined && index === pending.length - 1
-        ? [`insert into ${db.schema}installation (environment) values ('${environment}') on conflict (one_row) do nothing;`]
+        ? [
+            `insert into ${db.schema}installation (environment) values ('${environment}') on conflict (one_row) do nothing;`,
+          ]
         : []),
       'commit;',
       '',
@@ -157,7 +168,9 @@ export async function schemaVersion(db: Database): Promise<number> {
 /**
  * The schema's newest migration, and the oldest code that still runs on it.
  */
-export async function readVersions(db: Database): Promise<{ readonly version: number; readonly runsFrom: number }> {
+export async function readVersions(
+  db: Database,
+): Promise<{ readonly version: number; readonly runsFrom: number }> {
   try {
     const [row] = await db.query<{ version: number | null; runs_from: number | null }>({
       text: `select max(migration_id) as version, max(runs_from) as runs_from from ${db.schema}migrations`,
@@ -172,7 +185,8 @@ export async function readVersions(db: Database): Promise<{ readonly version: nu
 /** @throws HookledgerError HKL_SCHEMA_NEWER */
 async function requireRunnable(db: Database): Promise<void> {
   const { version, runsFrom } = await readVersions(db)
-  if (runsFrom > newestMigration) throw new HookledgerError('HKL_SCHEMA_NEWER', newerMessage(db.schemaName, version))
+  if (runsFrom > newestMigration)
+    throw new HookledgerError('HKL_SCHEMA_NEWER', newerMessage(db.schemaName, version))
 }
 
 /** Why code that is too old for the schema must not run. */
@@ -210,20 +224,32 @@ export interface Installation {
  *
  * @throws HookledgerError HKL_SCHEMA_MISSING when `migrate` has not run.
  */
-export async function installation(db: Pick<Database, 'query' | 'schema' | 'schemaName'>): Promise<Installation> {
+export async function installation(
+  db: Pick<Database, 'query' | 'schema' | 'schemaName'>,
+): Promise<Installation> {
   try {
-    const [row] = await db.query<{ installation_id: string; environment: Environment; secret: Uint8Array }>({
+    const [row] = await db.query<{
+      installation_id: string
+      environment: Environment
+      secret: Uint8Array
+    }>({
       text: `select installation_id, environment, secret from ${db.schema}installation`,
     })
-    if (row !== undefined) return { id: row.installation_id, environment: row.environment, secret: row.secret }
+    if (row !== undefined)
+      return { id: row.installation_id, environment: row.environment, secret: row.secret }
   } catch (error) {
     if (!['42P01', '3F000'].includes(sqlstateOf(error) ?? '')) throw error
   }
-  throw new HookledgerError('HKL_SCHEMA_MISSING', `the database has no schema ${db.schemaName} of Hookledger: run "hookledger migrate"`)
+  throw new HookledgerError(
+    'HKL_SCHEMA_MISSING',
+    `the database has no schema ${db.schemaName} of Hookledger: run "hookledger migrate"`,
+  )
 }
 
 /** The environment that the schema holds; any role may ask. Null before `migrate` has fixed it. */
 export async function schemaEnvironment(db: Database): Promise<Environment | null> {
-  const [row] = await db.query<{ environment: Environment }>({ text: `select environment from ${db.schema}installation` })
+  const [row] = await db.query<{ environment: Environment }>({
+    text: `select environment from ${db.schema}installation`,
+  })
   return row?.environment ?? null
 }

@@ -30,22 +30,32 @@ const parsers = new Map<number, Parser>([
 
 /** The parsers in the form in which the driver takes them with a query. */
 export const resultParsers: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number) => parsers.get(oid) ?? String) as pg.CustomTypesConfig['getTypeParser'],
+  getTypeParser: ((oid: number) =>
+    parsers.get(oid) ?? String) as pg.CustomTypesConfig['getTypeParser'],
 }
 
 /** `2026-11-30 15:04:05.123456+00`, in whatever zone the session is; zones of old had seconds too. */
 function time(text: string): Date {
-  const found = /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d{1,3})?\d*([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(text)
+  const found =
+    /^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d{1,3})?\d*([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(
+      text,
+    )
   if (found === null) return new Date(text)
   const [, day, clock, fraction = '', sign, hours, minutes = '0', seconds = '0'] = found
-  const offset = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * (sign === '-' ? -1000 : 1000)
+  const offset =
+    (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * (sign === '-' ? -1000 : 1000)
   return new Date(Date.parse(`${day}T${clock}${fraction}Z`) - offset)
 }
 
 /** Both forms of bytea_output. */
 function bytes(text: string): Buffer {
   if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
-  return Buffer.from(text.replace(/\\(\\|\d{3})/g, (_, code: string) => (code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 8)))), 'latin1')
+  return Buffer.from(
+    text.replace(/\\(\\|\d{3})/g, (_, code: string) =>
+      code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 8)),
+    ),
+    'latin1',
+  )
 }
 
 /** An array of one dimension, such as `{1,"a b",NULL}`. */

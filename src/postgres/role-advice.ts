@@ -39,10 +39,14 @@ export async function adviseRoles(db: Database): Promise<string[]> {
     )
   }
   if (row.others !== null) {
-    advice.push(`P9 does not hold for ${row.others}: they were given the right to read tables of payloads (alter default privileges, perhaps); revoke it`)
+    advice.push(
+      `P9 does not hold for ${row.others}: they were given the right to read tables of payloads (alter default privileges, perhaps); revoke it`,
+    )
   }
   if (row.verbosity !== 'terse') {
-    advice.push(`log_error_verbosity is ${row.verbosity}: the server's log would show the beginning of a body that a constraint refuses; terse does not`)
+    advice.push(
+      `log_error_verbosity is ${row.verbosity}: the server's log would show the beginning of a body that a constraint refuses; terse does not`,
+    )
   }
   return advice
 }

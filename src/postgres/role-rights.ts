@@ -8,10 +8,15 @@
 export type RuntimeRole = 'receiver' | 'worker' | 'console' | 'privacy'
 
 /** A right on an object of the schema. */
-export type Right = readonly [right: string, kind: 'table' | 'sequence' | 'function', object: string]
+export type Right = readonly [
+  right: string,
+  kind: 'table' | 'sequence' | 'function',
+  object: string,
+]
 
 const select = (...tables: string[]): Right[] => tables.map((table) => ['select', 'table', table])
-const execute = (...functions: string[]): Right[] => functions.map((name) => ['execute', 'function', name])
+const execute = (...functions: string[]): Right[] =>
+  functions.map((name) => ['execute', 'function', name])
 
 /** Bounded by what is stored as the retention: whoever may call them cannot have less kept. */
 const upkeep = execute(
@@ -27,9 +32,17 @@ const upkeep = execute(
 const receiver: readonly Right[] = [
   ['select (migration_id, runs_from)', 'table', 'migrations'],
   ['select (environment)', 'table', 'installation'],
-  ['select (source_id, provider, provider_account, environment), insert (provider, provider_account, environment)', 'table', 'sources'],
+  [
+    'select (source_id, provider, provider_account, environment), insert (provider, provider_account, environment)',
+    'table',
+    'sources',
+  ],
   ['select (event_key, source_id, event_id)', 'table', 'inbox_events'],
-  ['insert (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)', 'table', 'inbox_events'],
+  [
+    'insert (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)',
+    'table',
+    'inbox_events',
+  ],
   ['insert (event_key, received_on, body)', 'table', 'payloads'],
   ['insert (event_key, received_on)', 'table', 'inbox_ready'],
   ['insert (source_id, event_id, body_sha256)', 'table', 'deliveries'],
@@ -37,7 +50,11 @@ const receiver: readonly Right[] = [
   // what is known of a duplicate
   ['select (event_key, final, kind)', 'table', 'ledger_decisions'],
   // counters of what was refused: no evidence of anything
-  ['select (source, reason, minute, times, last_at), insert (source, reason, times), update (times, last_at)', 'table', 'rejections'],
+  [
+    'select (source, reason, minute, times, last_at), insert (source, reason, times), update (times, last_at)',
+    'table',
+    'rejections',
+  ],
   ...upkeep,
 ]
 
@@ -107,12 +124,28 @@ const worker: readonly Right[] = [
   ['insert, update (combine)', 'table', 'entitlement_rules'],
   [`insert (${decisionColumns})`, 'table', 'ledger_decisions'],
   ['usage', 'sequence', 'ledger_decisions_decision_id_seq'],
-  ['insert (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id, data)', 'table', 'fulfillment_effects'],
+  [
+    'insert (order_id, effect_type, effect_reference, decision_id, amount, currency, payment_id, data)',
+    'table',
+    'fulfillment_effects',
+  ],
   ['insert, update (applied, decision_id)', 'table', 'ledger_payments'],
-  ['insert, delete, update (state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)', 'table', 'orders'],
+  [
+    'insert, delete, update (state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)',
+    'table',
+    'orders',
+  ],
   ['insert, update (order_id)', 'table', 'order_names'],
-  ['insert, update (quantity, valid_until, active, stated, granted_by, changed_by, version)', 'table', 'entitlements'],
-  ['insert, update (state, owner, evidence, due_at, last_seen_at, closed_at, times_seen)', 'table', 'findings'],
+  [
+    'insert, update (quantity, valid_until, active, stated, granted_by, changed_by, version)',
+    'table',
+    'entitlements',
+  ],
+  [
+    'insert, update (state, owner, evidence, due_at, last_seen_at, closed_at, times_seen)',
+    'table',
+    'findings',
+  ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
   ...execute('claimed_payloads(bigint[], date[])'),
@@ -135,4 +168,9 @@ const privacy: readonly Right[] = [
 ]
 
 /** The rights of each role. */
-export const runtimeRights: Readonly<Record<RuntimeRole, readonly Right[]>> = { receiver, worker, console: consoleRights, privacy }
+export const runtimeRights: Readonly<Record<RuntimeRole, readonly Right[]>> = {
+  receiver,
+  worker,
+  console: consoleRights,
+  privacy,
+}

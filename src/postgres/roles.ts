@@ -28,7 +28,10 @@ export function roleName(schemaName: string, role: RoleName): string {
   schemaPrefix(schemaName)
   const name = `${schemaName}_${role}`
   if (name.length > 63) {
-    throw new HookledgerError('HKL_SCHEMA_NAME', `the role ${name} would be longer than PostgreSQL's 63 characters: use a shorter schema name for separate roles`)
+    throw new HookledgerError(
+      'HKL_SCHEMA_NAME',
+      `the role ${name} would be longer than PostgreSQL's 63 characters: use a shorter schema name for separate roles`,
+    )
   }
   return name
 }
@@ -49,6 +52,9 @@ export function rolesSql(schemaName: string): string {
     .join('\n')
     .concat('\n')
 }
+
+/** What pg_has_role must be asked before SET ROLE: newer servers have members who may not. */
+export const mayActAs: string = `case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end`
 
 /** Whether every role of the schema exists and may use it. */
 export async function rolesExist(db: Database): Promise<boolean> {
@@ -98,10 +104,12 @@ async function applyStatements(db: Database, statements: readonly string[]): Pro
 function makeStatements(schemaName: string): string[] {
   const owner = roleName(schemaName, 'owner')
   return [
-    ...roleNames.map((role) => makeRole(roleName(schemaName, role), role === 'owner' ? 'nologin' : 'login')),
+    ...roleNames.map((role) =>
+      makeRole(roleName(schemaName, role), role === 'owner' ? 'nologin' : 'login'),
+    ),
     // whoever runs this goes on to run migrations, as the owner
     `do $$ begin
-  if not pg_has_role(current_user, '${owner}', 'member') then execute format('grant ${owner} to %I', current_user); end if;
+  if not pg_has_role(current_user, '${owner}', ${mayActAs}) then execute format('grant ${owner} to %I', current_user); end if;
 end $$`,
     handOver(schemaName, owner),
     ...runtimeRoles.flatMap((role) => roleSettings(roleName(schemaName, role), role)),
@@ -155,11 +163,14 @@ function rightsStatements(schemaName: string): string[] {
   const all = runtimeRoles.map((role) => roleName(schemaName, role)).join(', ')
   return [
     // anew from nothing: a right that was taken out of the lists must not stay
-    ...['all tables in ', 'all sequences in ', 'all functions in ', ''].map((what) => `revoke all on ${what}${schema} from ${all}`),
+    ...['all tables in ', 'all sequences in ', 'all functions in ', ''].map(
+      (what) => `revoke all on ${what}${schema} from ${all}`,
+    ),
     `grant usage on ${schema} to ${all}`,
     ...runtimeRoles.flatMap((role) =>
       runtimeRights[role].map(
-        ([right, kind, object]) => `grant ${right} on ${kind} ${schemaPrefix(schemaName)}${object} to ${roleName(schemaName, role)}`,
+        ([right, kind, object]) =>
+          `grant ${right} on ${kind} ${schemaPrefix(schemaName)}${object} to ${roleName(schemaName, role)}`,
       ),
     ),
   ]

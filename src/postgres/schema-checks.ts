@@ -6,14 +6,25 @@ import type { Diagnosis } from './diagnosis.ts'
 import type { Database } from './executor.ts'
 
 /** A uniqueness that a promise rests on: key columns with commas between, and the condition of a partial one. */
-export type PromisedIndex = readonly [promise: string, table: string, index: string, columns: string, predicate?: string]
+export type PromisedIndex = readonly [
+  promise: string,
+  table: string,
+  index: string,
+  columns: string,
+  predicate?: string,
+]
 
 /** Every uniqueness that promises rest on. */
 export const promisedIndexes: readonly PromisedIndex[] = [
   ['P1', 'sources', 'sources_identity_key', 'provider,provider_account,environment'],
   ['P1', 'inbox_events', 'inbox_events_identity_key', 'source_id,event_id'],
   ['P1', 'inbox_ready', 'inbox_ready_pkey', 'event_key'],
-  ['P2', 'fulfillment_effects', 'fulfillment_effects_pkey', 'order_id,effect_type,effect_reference'],
+  [
+    'P2',
+    'fulfillment_effects',
+    'fulfillment_effects_pkey',
+    'order_id,effect_type,effect_reference',
+  ],
   ['P2', 'ledger_payments', 'ledger_payments_pkey', 'source_id,payment_id'],
   ['P2', 'order_names', 'order_names_pkey', 'source_id,kind,name'],
   ['P2', 'orders', 'orders_pkey', 'order_id'],
@@ -32,7 +43,11 @@ export const promisedIndexes: readonly PromisedIndex[] = [
 ]
 
 /** Foreign keys and conditions behind P4. */
-export const promisedConstraints: readonly (readonly [table: string, name: string, what: string])[] = [
+export const promisedConstraints: readonly (readonly [
+  table: string,
+  name: string,
+  what: string,
+])[] = [
   ['ledger_decisions', 'ledger_decisions_state_fkey', 'foreign key'],
   ['entitlements', 'entitlements_granted_by_fkey', 'foreign key'],
   ['ledger_decisions', 'ledger_decisions_entitles_check', 'check'],
@@ -41,7 +56,12 @@ export const promisedConstraints: readonly (readonly [table: string, name: strin
 ]
 
 /** Tables that nobody changes, by a trigger of that name with `_append_only` behind it. */
-export const appendOnlyTables: readonly string[] = ['ledger_decisions', 'fulfillment_effects', 'operator_acts', 'payload_reads']
+export const appendOnlyTables: readonly string[] = [
+  'ledger_decisions',
+  'fulfillment_effects',
+  'operator_acts',
+  'payload_reads',
+]
 
 /** Looks at everything. */
 export async function diagnoseSchema(db: Database): Promise<Diagnosis[]> {
@@ -85,7 +105,10 @@ async function diagnoseIndexes(db: Database): Promise<Diagnosis[]> {
   })
   return promisedIndexes.flatMap((promised) => {
     const [promise, table, index] = promised
-    const problem = problemOf(promised, rows.filter((row) => row.table === table))
+    const problem = problemOf(
+      promised,
+      rows.filter((row) => row.table === table),
+    )
     if (problem === null) return []
     const message = `unique index ${index} on ${table} ${problem}: ${promise} does not hold; build it again before starting`
     return [{ code: 'HKL_SCHEMA_BROKEN', message, breaks: promise } as const]
@@ -110,12 +133,20 @@ function problemOfIndex(promised: PromisedIndex, row: IndexRow): string | null {
   if (!row.unique) return 'is not unique'
   if (!row.valid) return 'is invalid and enforces nothing'
   if (!row.immediate) return 'is deferrable, which no conflict clause can use'
-  if (row.predicate !== predicate) return row.predicate === null ? 'covers every row' : `covers only rows where ${row.predicate}`
-  return row.collated ? null : 'is not collated "C", so that an update of the operating system can break it'
+  if (row.predicate !== predicate)
+    return row.predicate === null ? 'covers every row' : `covers only rows where ${row.predicate}`
+  return row.collated
+    ? null
+    : 'is not collated "C", so that an update of the operating system can break it'
 }
 
 async function diagnoseConstraints(db: Database): Promise<Diagnosis[]> {
-  const rows = await db.query<{ name: string; table: string; validated: boolean; enforced: boolean }>({
+  const rows = await db.query<{
+    name: string
+    table: string
+    validated: boolean
+    enforced: boolean
+  }>({
     // newer servers have keys that are declared and not enforced
     text: `select c.conname as name, t.relname as table, c.convalidated as validated,
         coalesce((to_jsonb(c) ->> 'conenforced')::boolean, true)
@@ -126,9 +157,22 @@ async function diagnoseConstraints(db: Database): Promise<Diagnosis[]> {
   })
   return promisedConstraints.flatMap(([table, name, what]) => {
     const row = rows.find((each) => each.table === table && each.name === name)
-    const problem = row === undefined ? 'is missing' : !row.validated ? 'is not validated' : !row.enforced ? 'is not enforced' : null
+    const problem =
+      row === undefined
+        ? 'is missing'
+        : !row.validated
+          ? 'is not validated'
+          : !row.enforced
+            ? 'is not enforced'
+            : null
     if (problem === null) return []
-    return [{ code: 'HKL_SCHEMA_BROKEN', message: `${what} ${name} on ${table} ${problem}: P4 does not hold`, breaks: 'P4' } as const]
+    return [
+      {
+        code: 'HKL_SCHEMA_BROKEN',
+        message: `${what} ${name} on ${table} ${problem}: P4 does not hold`,
+        breaks: 'P4',
+      } as const,
+    ]
   })
 }
 

@@ -25,7 +25,10 @@ const asked = [
 ]
 
 /** Reads the server's settings and judges them. */
-export async function diagnoseServer(db: Database, lockTimeoutMs: number | undefined): Promise<Diagnosis[]> {
+export async function diagnoseServer(
+  db: Database,
+  lockTimeoutMs: number | undefined,
+): Promise<Diagnosis[]> {
   const rows = await db.query<{ name: string; setting: string }>({
     text: `select name, setting from pg_settings where name = any ($1::text[])
       union all select 'in_recovery', case when pg_is_in_recovery() then 'on' else 'off' end`,
@@ -48,7 +51,13 @@ export function judgeServer(settings: ServerSettings, lockTimeoutMs?: number): D
 
 function judgeVersion(version: number): Diagnosis[] {
   if (version >= 140000) return []
-  return [{ code: 'HKL_DATABASE_TOO_OLD', message: `PostgreSQL 14 or newer is needed, this server is ${Math.trunc(version / 10000)}`, breaks: 'all' }]
+  return [
+    {
+      code: 'HKL_DATABASE_TOO_OLD',
+      message: `PostgreSQL 14 or newer is needed, this server is ${Math.trunc(version / 10000)}`,
+      breaks: 'all',
+    },
+  ]
 }
 
 function judgeWritable(settings: ServerSettings): Diagnosis[] {
@@ -59,7 +68,13 @@ function judgeWritable(settings: ServerSettings): Diagnosis[] {
         ? 'default_transaction_read_only is on'
         : null
   if (why === null) return []
-  return [{ code: 'HKL_DATABASE_UNSAFE', message: `${why}: nothing can be stored; connect to the primary`, breaks: 'all' }]
+  return [
+    {
+      code: 'HKL_DATABASE_UNSAFE',
+      message: `${why}: nothing can be stored; connect to the primary`,
+      breaks: 'all',
+    },
+  ]
 }
 
 function judgeDurability(settings: ServerSettings): Diagnosis[] {
@@ -73,14 +88,18 @@ function judgeDurability(settings: ServerSettings): Diagnosis[] {
   }
   const commit = settings.get('synchronous_commit') ?? 'on'
   if (commit === 'off' || commit === 'local') {
-    unsafe(`synchronous_commit is ${commit} for this role`, 'Run: alter role <receiver> set synchronous_commit = on')
+    unsafe(
+      `synchronous_commit is ${commit} for this role`,
+      'Run: alter role <receiver> set synchronous_commit = on',
+    )
   }
   return found
 }
 
 function judgeTriggers(settings: ServerSettings): Diagnosis[] {
   if (settings.get('session_replication_role') !== 'replica') return []
-  const message = 'session_replication_role is replica for this role: foreign keys and append-only tables are not enforced (P4, P8); reset it'
+  const message =
+    'session_replication_role is replica for this role: foreign keys and append-only tables are not enforced (P4, P8); reset it'
   return [{ code: 'HKL_DATABASE_UNSAFE', message, breaks: 'P4' }]
 }
 
@@ -94,12 +113,21 @@ function judgeTimeouts(settings: ServerSettings, lockTimeoutMs: number | undefin
 function judgeLogging(settings: ServerSettings): Diagnosis[] {
   const found: Diagnosis[] = []
   if ((settings.get('log_parameter_max_length_on_error') ?? '0') !== '0') {
-    found.push({ code: 'advice', message: 'log_parameter_max_length_on_error is not 0: the log of the server shows payloads when a statement fails (P9); set it to 0' })
+    found.push({
+      code: 'advice',
+      message:
+        'log_parameter_max_length_on_error is not 0: the log of the server shows payloads when a statement fails (P9); set it to 0',
+    })
   }
-  const logs = ['log_min_duration_statement', 'log_min_duration_sample'].filter((name) => Number(settings.get(name) ?? -1) >= 0)
+  const logs = ['log_min_duration_statement', 'log_min_duration_sample'].filter(
+    (name) => Number(settings.get(name) ?? -1) >= 0,
+  )
   if (['mod', 'all'].includes(settings.get('log_statement') ?? 'none')) logs.push('log_statement')
   if (logs.length > 0 && (settings.get('log_parameter_max_length') ?? '-1') !== '0') {
-    found.push({ code: 'advice', message: `${logs.join(' and ')} makes the server log statements with their parameters, payloads among them (P9); set log_parameter_max_length to 0` })
+    found.push({
+      code: 'advice',
+      message: `${logs.join(' and ')} makes the server log statements with their parameters, payloads among them (P9); set log_parameter_max_length to 0`,
+    })
   }
   return found
 }
@@ -121,5 +149,8 @@ export async function diagnoseHorizon(db: Database, seconds: number): Promise<Di
         where not active and (xmin is not null or catalog_xmin is not null)`,
     values: [seconds],
   })
-  return rows.map(({ what }): Diagnosis => ({ code: 'advice', message: `${what} holds back vacuum, and claims get slower: end it` }))
+  return rows.map(({ what }): Diagnosis => ({
+    code: 'advice',
+    message: `${what} holds back vacuum, and claims get slower: end it`,
+  }))
 }

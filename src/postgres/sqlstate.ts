@@ -63,7 +63,10 @@ const classes: Readonly<Record<string, Failure>> = {
 }
 
 /** The table, for documentation and tests. */
-export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({ ...table, ...classes })
+export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({
+  ...table,
+  ...classes,
+})
 
 /**
  * The SQLSTATE of a driver's error; undefined when the connection broke without one. Codes of the
@@ -71,7 +74,12 @@ export const sqlstateTable: Readonly<Record<string, Failure>> = Object.freeze({ 
  */
 export function sqlstateOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
-  if (typeof error.code !== 'string' || !/^[0-9A-Z]{5}$/.test(error.code) || /^E[A-Z]+$/.test(error.code)) return undefined
+  if (
+    typeof error.code !== 'string' ||
+    !/^[0-9A-Z]{5}$/.test(error.code) ||
+    /^E[A-Z]+$/.test(error.code)
+  )
+    return undefined
   return error.code
 }
 
@@ -115,10 +123,14 @@ function quotes(state: string): boolean {
 export function describeDatabaseError(error: unknown): string {
   const state = sqlstateOf(error)
   const constraint =
-    typeof error === 'object' && error !== null && 'constraint' in error && typeof error.constraint === 'string'
+    typeof error === 'object' &&
+    error !== null &&
+    'constraint' in error &&
+    typeof error.constraint === 'string'
       ? ` (${error.constraint})`
       : ''
-  if (state === undefined) return error instanceof Error ? error.message.slice(0, 200) : 'unknown failure'
+  if (state === undefined)
+    return error instanceof Error ? error.message.slice(0, 200) : 'unknown failure'
   const message = error instanceof Error && !quotes(state) ? `: ${error.message.slice(0, 200)}` : ''
   return `SQLSTATE ${state}${constraint}${message}`
 }

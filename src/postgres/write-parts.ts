@@ -24,19 +24,31 @@ export interface WritePart {
 }
 
 /** Runs all parts as one statement and returns how many rows each one wrote, by name. */
-export async function runParts(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
+export async function runParts(
+  tx: Executor,
+  parts: readonly WritePart[],
+): Promise<ReadonlyMap<string, number>> {
   if (parts.length === 0) return new Map()
   const counts = await runStatement(tx, parts)
   const short = new Set(
     parts.flatMap(({ name, atLeast }) =>
-      atLeast !== undefined && (counts.get(name) ?? 0) < (counts.get(atLeast) ?? 0) ? [name, atLeast] : [],
+      atLeast !== undefined && (counts.get(name) ?? 0) < (counts.get(atLeast) ?? 0)
+        ? [name, atLeast]
+        : [],
     ),
   )
-  if (short.size > 0) await runStatement(tx, parts.filter(({ name }) => short.has(name)))
+  if (short.size > 0)
+    await runStatement(
+      tx,
+      parts.filter(({ name }) => short.has(name)),
+    )
   return counts
 }
 
-async function runStatement(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
+async function runStatement(
+  tx: Executor,
+  parts: readonly WritePart[],
+): Promise<ReadonlyMap<string, number>> {
   const values: Value[] = []
   const queries: string[] = []
   for (const part of parts) {

@@ -10,7 +10,10 @@ import { oncePool } from '../support/once-pool.ts'
 let server: CrashPostgres | undefined
 afterEach(() => server?.remove())
 
-async function withServer(settings: Readonly<Record<string, string>>, work: (db: Database) => Promise<void>): Promise<void> {
+async function withServer(
+  settings: Readonly<Record<string, string>>,
+  work: (db: Database) => Promise<void>,
+): Promise<void> {
   server = await startPostgresForCrashTest({ settings })
   await oncePool(server.url, async (pool) => {
     const db = createDatabase(pool, 'hookledger')
@@ -29,7 +32,10 @@ describe('a server that does not flush', () => {
         acceptable: true,
       })
       expect(await diagnose(db)).toEqual([unsafe('fsync'), unsafe('full_page_writes')])
-      await expect(requireHealthy(db, {})).rejects.toMatchObject({ code: 'HKL_DATABASE_UNSAFE', message: unsafe('fsync').message })
+      await expect(requireHealthy(db, {})).rejects.toMatchObject({
+        code: 'HKL_DATABASE_UNSAFE',
+        message: unsafe('fsync').message,
+      })
       expect(await requireHealthy(db, { acceptDurability: 'storage is replicated' })).toEqual([
         `${unsafe('fsync').message} (accepted: storage is replicated)`,
         `${unsafe('full_page_writes').message} (accepted: storage is replicated)`,
@@ -42,9 +48,13 @@ describe('what holds back vacuum', () => {
   it('is told, also where no session shows it', async () => {
     await withServer({ wal_level: 'logical', max_prepared_transactions: '5' }, async (db) => {
       await db.query({ text: `select pg_create_logical_replication_slot('forgotten', 'pgoutput')` })
-      await db.query({ text: `begin; create table left_behind (a integer); prepare transaction 'forgotten too'` })
+      await db.query({
+        text: `begin; create table left_behind (a integer); prepare transaction 'forgotten too'`,
+      })
       expect((await diagnose(db, { heldHorizonSeconds: 0 })).map((each) => each.message)).toEqual([
-        expect.stringMatching(/^prepared transaction 'forgotten too' has been open for \d+ s holds back vacuum/),
+        expect.stringMatching(
+          /^prepared transaction 'forgotten too' has been open for \d+ s holds back vacuum/,
+        ),
         expect.stringMatching(/^nobody reads replication slot forgotten, which holds back vacuum/),
       ])
       await db.query({ text: `rollback prepared 'forgotten too'` })

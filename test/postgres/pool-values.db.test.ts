@@ -44,11 +44,14 @@ const expected = {
 }
 
 describe('values that come back', () => {
-  it.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'America/St_Johns', 'Africa/Monrovia'])('are the same in a session of %s', async (zone) => {
-    const db = createDatabase(database.pool({ options: `-c timezone=${zone}` }), 'hookledger')
-    expect(await db.query({ text: values })).toEqual([expected])
-    expect(await db.transaction((tx) => tx.query({ text: values }))).toEqual([expected])
-  })
+  it.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'America/St_Johns', 'Africa/Monrovia'])(
+    'are the same in a session of %s',
+    async (zone) => {
+      const db = createDatabase(database.pool({ options: `-c timezone=${zone}` }), 'hookledger')
+      expect(await db.query({ text: values })).toEqual([expected])
+      expect(await db.transaction((tx) => tx.query({ text: values }))).toEqual([expected])
+    },
+  )
 
   it('are the same with the other form of bytea', async () => {
     const db = createDatabase(database.pool({ options: '-c bytea_output=escape' }), 'hookledger')
@@ -62,7 +65,9 @@ describe('values that come back', () => {
     try {
       const db = createDatabase(database.pool(), 'hookledger')
       expect(await db.query({ text: values })).toEqual([expected])
-      const own = await db.transaction((tx) => tx.query({ text: 'select 1::bigint as big, now() as at', extended: true }))
+      const own = await db.transaction((tx) =>
+        tx.query({ text: 'select 1::bigint as big, now() as at', extended: true }),
+      )
       expect(own).toEqual([{ big: 'theirs: 1', at: expect.stringMatching(/^theirs: /) }])
     } finally {
       for (const [oid, parser] of before) pg.types.setTypeParser(oid, parser)
@@ -77,10 +82,26 @@ describe('values of an app’s own SQL', () => {
     const rows = await db.transaction((tx) =>
       tx.query({
         text: `select $1::timestamptz[] = array['2026-11-30 15:04:05+00'::timestamptz] as times, $2::integer[] as nested, $3::jsonb ->> 'a' as json`,
-        values: [[at], [[1, 2], [3, 4]], { a: 'x' }] as never,
+        values: [
+          [at],
+          [
+            [1, 2],
+            [3, 4],
+          ],
+          { a: 'x' },
+        ] as never,
         extended: true,
       }),
     )
-    expect(rows).toEqual([{ times: true, nested: [[1, 2], [3, 4]], json: 'x' }])
+    expect(rows).toEqual([
+      {
+        times: true,
+        nested: [
+          [1, 2],
+          [3, 4],
+        ],
+        json: 'x',
+      },
+    ])
   })
 })

@@ -16,7 +16,9 @@ beforeAll(async () => {
   admin = database.pool()
   await admin.query('create table notes (note_id text primary key)')
   await admin.query('create table parents (parent_id text primary key)')
-  await admin.query('create table children (parent_id text constraint children_parent_fkey references parents deferrable initially deferred)')
+  await admin.query(
+    'create table children (parent_id text constraint children_parent_fkey references parents deferrable initially deferred)',
+  )
 })
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((pool) => pool.end()))
@@ -33,8 +35,10 @@ function appPool(config: pg.PoolConfig = {}): pg.Pool {
 const over = (pool: pg.Pool, answerWithinMs?: number): Database =>
   createDatabase(pool, 'hookledger', answerWithinMs === undefined ? {} : { answerWithinMs })
 const insert = (id: string) => ({ text: 'insert into notes values ($1)', values: [id] })
-const pidOf = async (db: Database): Promise<number> => (await db.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' }))[0]?.pid ?? 0
-const isNoted = async (id: string): Promise<boolean> => (await admin.query('select 1 from notes where note_id = $1', [id])).rowCount === 1
+const pidOf = async (db: Database): Promise<number> =>
+  (await db.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' }))[0]?.pid ?? 0
+const isNoted = async (id: string): Promise<boolean> =>
+  (await admin.query('select 1 from notes where note_id = $1', [id])).rowCount === 1
 
 describe('a connection that somebody left inside a transaction', () => {
   it('is closed and not worked on, whether that transaction had failed or not', async () => {
@@ -55,7 +59,10 @@ describe('a connection that somebody left inside a transaction', () => {
   it('is found out also when it says so too late, and nothing is taken for committed', async () => {
     const pool = appPool()
     const db = over(pool)
-    for (const run of [() => db.query(insert('too late')), () => db.transaction((tx) => tx.query(insert('too late')))]) {
+    for (const run of [
+      () => db.query(insert('too late')),
+      () => db.transaction((tx) => tx.query(insert('too late'))),
+    ]) {
       const client = await pool.connect()
       const begun = client.query('begin')
       client.release()
@@ -81,10 +88,14 @@ describe('query', () => {
     const pool = appPool()
     const db = over(pool, 300)
     const pid = await pidOf(db)
-    await expect(db.query({ text: 'select pg_terminate_backend(pg_backend_pid())' })).rejects.toBeInstanceOf(Error)
+    await expect(
+      db.query({ text: 'select pg_terminate_backend(pg_backend_pid())' }),
+    ).rejects.toBeInstanceOf(Error)
     const next = await pidOf(db)
     expect(next).not.toBe(pid)
-    await expect(db.query({ text: `select 'late' as answer from pg_sleep(2)` })).rejects.toThrow('Query read timeout')
+    await expect(db.query({ text: `select 'late' as answer from pg_sleep(2)` })).rejects.toThrow(
+      'Query read timeout',
+    )
     expect(await db.query({ text: `select 'mine' as answer` })).toEqual([{ answer: 'mine' }])
     expect(await pidOf(db)).not.toBe(next)
     expect(pool.totalCount).toBe(1)
@@ -92,15 +103,21 @@ describe('query', () => {
 
   it('may take longer where its statement says so', async () => {
     const db = over(appPool(), 100)
-    expect(await db.query({ text: `select 'late' as answer from pg_sleep(0.3)`, withinMs: 10_000 })).toEqual([{ answer: 'late' }])
+    expect(
+      await db.query({ text: `select 'late' as answer from pg_sleep(0.3)`, withinMs: 10_000 }),
+    ).toEqual([{ answer: 'late' }])
   })
 
   it('survives idle connections that are ended, of a pool that nobody listens to', async () => {
     const pool = appPool({ max: 3 })
     const databases = Array.from({ length: 20 }, () => over(pool))
     expect(pool.listenerCount('error')).toBe(1)
-    await Promise.all(databases.slice(0, 3).map((db) => db.query({ text: 'select pg_sleep(0.05)' })))
-    await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle' and pid <> pg_backend_pid()`)
+    await Promise.all(
+      databases.slice(0, 3).map((db) => db.query({ text: 'select pg_sleep(0.05)' })),
+    )
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle' and pid <> pg_backend_pid()`,
+    )
     for (let tries = 0; tries < 100 && pool.totalCount > 0; tries++) await sleep(20)
     expect(await databases[0]?.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }])
   })
@@ -109,7 +126,9 @@ describe('query', () => {
 describe('transaction', () => {
   it('is at READ COMMITTED, whatever the default is', async () => {
     const db = over(appPool({ options: '-c default_transaction_isolation=serializable' }))
-    expect(await db.transaction((tx) => tx.query({ text: 'show transaction_isolation' }))).toEqual([{ transaction_isolation: 'read committed' }])
+    expect(await db.transaction((tx) => tx.query({ text: 'show transaction_isolation' }))).toEqual([
+      { transaction_isolation: 'read committed' },
+    ])
   })
 
   it('writes nothing when its work throws, and gives the connection back outside any transaction', async () => {
@@ -117,14 +136,22 @@ describe('transaction', () => {
     const db = over(pool)
     const pid = await pidOf(db)
     const failure = new Error('no')
-    await expect(db.transaction(async (tx) => {
-      await tx.query(insert('thrown'))
-      throw failure
-    })).rejects.toBe(failure)
+    await expect(
+      db.transaction(async (tx) => {
+        await tx.query(insert('thrown'))
+        throw failure
+      }),
+    ).rejects.toBe(failure)
     expect(await isNoted('thrown')).toBe(false)
     expect(await pidOf(db)).toBe(pid)
     const client = await pool.connect()
-    expect((await client.query('select pg_current_xact_id_if_assigned() as xid, now() = statement_timestamp() as outside')).rows).toEqual([{ xid: null, outside: true }])
+    expect(
+      (
+        await client.query(
+          'select pg_current_xact_id_if_assigned() as xid, now() = statement_timestamp() as outside',
+        )
+      ).rows,
+    ).toEqual([{ xid: null, outside: true }])
     client.release()
   })
 
@@ -152,7 +179,10 @@ describe('transaction', () => {
       await tx.query(insert('deferred'))
       await tx.query({ text: `insert into children values ('nobody')` })
     })
-    await expect(refused).rejects.toMatchObject({ code: '23503', constraint: 'children_parent_fkey' })
+    await expect(refused).rejects.toMatchObject({
+      code: '23503',
+      constraint: 'children_parent_fkey',
+    })
     expect(await isNoted('deferred')).toBe(false)
   })
 
@@ -181,7 +211,9 @@ describe('transaction', () => {
   it('is unknown when what follows the commit fails, and is committed', async () => {
     const pool = appPool()
     const db = over(pool)
-    const failing = db.transaction((tx) => tx.query(insert('after')), { afterCommit: () => Promise.reject(new Error('died')) })
+    const failing = db.transaction((tx) => tx.query(insert('after')), {
+      afterCommit: () => Promise.reject(new Error('died')),
+    })
     await expect(failing).rejects.toMatchObject({ code: 'HKL_TRANSACTION_UNKNOWN' })
     expect(await isNoted('after')).toBe(true)
     expect(pool.idleCount).toBe(1)
@@ -206,7 +238,9 @@ describe('a COMMIT whose answer is lost', () => {
     const id = `lost ${mode}`
     await db.query({ text: 'select 1' })
     let fault = proxy.arm({ mode })
-    await expect(db.transaction((tx) => tx.query(insert(id)))).rejects.toMatchObject({ code: 'HKL_TRANSACTION_UNKNOWN' })
+    await expect(db.transaction((tx) => tx.query(insert(id)))).rejects.toMatchObject({
+      code: 'HKL_TRANSACTION_UNKNOWN',
+    })
     await fault.struck
     expect(await isNoted(id)).toBe(committed)
     fault = proxy.arm({ mode })
@@ -225,22 +259,33 @@ describe('a commit that no standby confirmed', () => {
     const db = over(pool)
     try {
       await pool.query('create table notes (note_id text primary key)')
-      await pool.query(`create function warn() returns integer language plpgsql as $$ begin raise warning 'look'; return 1; end $$`)
+      await pool.query(
+        `create function warn() returns integer language plpgsql as $$ begin raise warning 'look'; return 1; end $$`,
+      )
       expect(await db.query({ text: 'select warn()' })).toEqual([{ warn: 1 }])
-      expect(await db.transaction((tx) => tx.query({ text: 'select warn()' }))).toEqual([{ warn: 1 }])
+      expect(await db.transaction((tx) => tx.query({ text: 'select warn()' }))).toEqual([
+        { warn: 1 },
+      ])
       await pool.query(`alter system set synchronous_standby_names = 'nobody'`)
       await pool.query('select pg_reload_conf()')
       await sleep(200)
-      const attempts = [db.query(insert('alone')), db.transaction((tx) => tx.query(insert('together')))]
+      const attempts = [
+        db.query(insert('alone')),
+        db.transaction((tx) => tx.query(insert('together'))),
+      ]
       const verdicts = Promise.allSettled(attempts)
       const watcher = new pg.Client({ connectionString: server.url })
       await watcher.connect()
       for (let canceled = 0, tries = 0; canceled < 2 && tries < 200; tries++) {
-        const { rowCount } = await watcher.query(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+        const { rowCount } = await watcher.query(
+          `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`,
+        )
         canceled += rowCount ?? 0
         await sleep(50)
       }
-      const codes = (await verdicts).map((each) => (each.status === 'rejected' ? (each.reason as { code?: string }).code : 'acknowledged'))
+      const codes = (await verdicts).map((each) =>
+        each.status === 'rejected' ? (each.reason as { code?: string }).code : 'acknowledged',
+      )
       expect(codes).toEqual(['HKL_TRANSACTION_UNKNOWN', 'HKL_TRANSACTION_UNKNOWN'])
       // they are there, and a crash of this server could still lose them
       expect((await watcher.query('select 1 from notes')).rowCount).toBe(2)

@@ -50,7 +50,12 @@ export async function createRoleBench(): Promise<RoleBench> {
   }
 }
 
-async function logIn(database: TestDatabase, schemaName: string, admin: pg.Pool, role: LoginRole): Promise<pg.Pool> {
+async function logIn(
+  database: TestDatabase,
+  schemaName: string,
+  admin: pg.Pool,
+  role: LoginRole,
+): Promise<pg.Pool> {
   const password = randomBytes(12).toString('hex')
   await admin.query(`alter role ${roleName(schemaName, role)} password '${password}'`)
   const url = new URL(database.url)
@@ -67,7 +72,11 @@ export async function dropRoles(schemaName: string): Promise<void> {
 }
 
 /** The SQLSTATE with which a statement is refused; `done` when it is not. */
-export async function refusal(pool: pg.Pool, text: string, values: unknown[] = []): Promise<string> {
+export async function refusal(
+  pool: pg.Pool,
+  text: string,
+  values: unknown[] = [],
+): Promise<string> {
   try {
     await pool.query(text, values)
     return 'done'

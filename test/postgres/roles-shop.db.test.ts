@@ -34,14 +34,30 @@ beforeAll(async () => {
   bench = await createRoleBench()
   const { admin, schemaName } = bench
   await admin.query('create schema shop')
-  await admin.query('create table shop.accounts (account_id text primary key, credits bigint not null default 0)')
-  await admin.query('create table shop.customers (customer_id text primary key, email text, name text, changed_at timestamptz not null)')
+  await admin.query(
+    'create table shop.accounts (account_id text primary key, credits bigint not null default 0)',
+  )
+  await admin.query(
+    'create table shop.customers (customer_id text primary key, email text, name text, changed_at timestamptz not null)',
+  )
   // the app's own tables are the app's own to give
   await admin.query(`grant usage on schema shop to ${roleName(schemaName, 'worker')}`)
-  await admin.query(`grant select, insert, update on all tables in schema shop to ${roleName(schemaName, 'worker')}`)
+  await admin.query(
+    `grant select, insert, update on all tables in schema shop to ${roleName(schemaName, 'worker')}`,
+  )
   const limits = { deferralMs: 1 }
-  receiver = createHookledger({ ...shopOptions, schema: schemaName, database: bench.as.receiver, limits })
-  worker = createHookledger({ ...shopOptions, schema: schemaName, database: bench.as.worker, limits })
+  receiver = createHookledger({
+    ...shopOptions,
+    schema: schemaName,
+    database: bench.as.receiver,
+    limits,
+  })
+  worker = createHookledger({
+    ...shopOptions,
+    schema: schemaName,
+    database: bench.as.worker,
+    limits,
+  })
 })
 afterAll(async () => {
   await receiver.stop()
@@ -50,7 +66,11 @@ afterAll(async () => {
 })
 
 async function deliver(bytes: string, secret: string = shopSecret): Promise<number> {
-  const outcome = await receiver.ingest({ source: 'stripe', headers: signStripe(bytes, secret), rawBody: Buffer.from(bytes) })
+  const outcome = await receiver.ingest({
+    source: 'stripe',
+    headers: signStripe(bytes, secret),
+    rawBody: Buffer.from(bytes),
+  })
   return outcome.status
 }
 
@@ -70,7 +90,10 @@ describe('the shop with separate roles', () => {
   })
 
   it('fulfills once, over duplicates, disorder, disputes, refunds, own SQL and plain handlers', async () => {
-    const [bob, cyd] = [{ order: '2002', email: 'bob@example.com' }, { order: '2003', email: 'cyd@example.com' }]
+    const [bob, cyd] = [
+      { order: '2002', email: 'bob@example.com' },
+      { order: '2003', email: 'cyd@example.com' },
+    ]
     const first = [
       refundCreated({ ...bob, amount: 4900, id: 're_1' }),
       checkoutSessionCompleted({ order: '2001' }),
@@ -86,20 +109,35 @@ describe('the shop with separate roles', () => {
       await work()
     }
     await deliver(stripeBody(chargeDisputeCreated({ ...cyd, id: 'du_1' })))
-    await deliver(stripeBody(invoicePaid({ metadata: { account_id: 'acc_1' }, amount: 2550 } as never)))
+    await deliver(
+      stripeBody(invoicePaid({ metadata: { account_id: 'acc_1' }, amount: 2550 } as never)),
+    )
     await deliver(stripeBody(customerUpdated({})))
     await work()
-    expect(await rows(`select order_id, state from orders where workflow = 'license' order by order_id`)).toEqual([
+    expect(
+      await rows(`select order_id, state from orders where workflow = 'license' order by order_id`),
+    ).toEqual([
       { order_id: '2001', state: 'paid' },
       { order_id: '2002', state: 'refunded' },
       { order_id: '2003', state: 'paid' },
     ])
-    expect(await rows(`select order_id from fulfillment_effects where effect_type = 'license' order by 1`)).toHaveLength(3)
-    expect(await rows('select subject from current_entitlements order by 1')).toEqual([{ subject: 'email:ada@example.com' }, { subject: 'email:cyd@example.com' }])
+    expect(
+      await rows(
+        `select order_id from fulfillment_effects where effect_type = 'license' order by 1`,
+      ),
+    ).toHaveLength(3)
+    expect(await rows('select subject from current_entitlements order by 1')).toEqual([
+      { subject: 'email:ada@example.com' },
+      { subject: 'email:cyd@example.com' },
+    ])
     expect(await rows('select credits::int from shop.accounts')).toEqual([{ credits: 25 }])
     expect(await rows('select 1 from shop.customers')).toHaveLength(1)
-    expect(await rows(`select event_type from webhook_inbox where state <> 'processed'`)).toEqual([])
-    expect(await worker.entitlements('email:ada@example.com')).toEqual([{ entitlement: 'pro', quantity: 1, validUntil: null }])
+    expect(await rows(`select event_type from webhook_inbox where state <> 'processed'`)).toEqual(
+      [],
+    )
+    expect(await worker.entitlements('email:ada@example.com')).toEqual([
+      { entitlement: 'pro', quantity: 1, validUntil: null },
+    ])
   })
 
   it('buries what cannot be read, counts what is refused, and replays, as each role may', async () => {
@@ -107,22 +145,33 @@ describe('the shop with separate roles', () => {
     expect(await deliver(hostile)).toBe(200)
     expect(await deliver(hostile, 'whsec_another_0123456789abcdef')).toBe(400)
     await work()
-    expect(await rows(`select event_id, reason from webhook_inbox join inbox_dead using (event_key)`)).toEqual([
-      { event_id: expect.any(String), reason: expect.stringContaining('unreadable') },
-    ])
+    expect(
+      await rows(`select event_id, reason from webhook_inbox join inbox_dead using (event_key)`),
+    ).toEqual([{ event_id: expect.any(String), reason: expect.stringContaining('unreadable') }])
     const [dead] = await rows<{ event_key: string }>('select event_key from inbox_dead')
     const asWorker = createDatabase(bench.as.worker, bench.schemaName)
-    expect(await replayEvent(asWorker, { id: `event:${dead?.event_key}` }, { reason: 'looked at it', actor: 'ada' })).toMatchObject({ outcome: 'replayed', from: 'dead' })
+    expect(
+      await replayEvent(
+        asWorker,
+        { id: `event:${dead?.event_key}` },
+        { reason: 'looked at it', actor: 'ada' },
+      ),
+    ).toMatchObject({ outcome: 'replayed', from: 'dead' })
     await work()
-    expect(await rows('select act, database_role from operator_acts')).toEqual([{ act: 'replay', database_role: roleName(bench.schemaName, 'worker') }])
+    expect(await rows('select act, database_role from operator_acts')).toEqual([
+      { act: 'replay', database_role: roleName(bench.schemaName, 'worker') },
+    ])
     await receiver.stop() // writes the counts of what was refused
-    expect(await rows('select source, times::int from rejections')).toEqual([{ source: 'stripe', times: 1 }])
+    expect(await rows('select source, times::int from rejections')).toEqual([
+      { source: 'stripe', times: 1 },
+    ])
   })
 
   it('sweeps up waits past their deadline, delayed events and batches of dead workers', async () => {
     await deliver(stripeBody(refundCreated({ order: '2999', amount: 100, id: 're_waits' })))
     await work()
-    await bench.admin.query(`insert into inbox_batches (batch_id, event_keys, alone, worker, started_at)
+    await bench.admin
+      .query(`insert into inbox_batches (batch_id, event_keys, alone, worker, started_at)
       values (gen_random_uuid(), '{}', false, 'worker:gone', now() - interval '1 minute')`)
     await bench.admin.query(`with gone as (delete from inbox_dead returning event_key, received_on)
       insert into inbox_delayed (event_key, received_on, attempts, due_at, last_error) select event_key, received_on, 1, now(), 'made to wait' from gone`)
@@ -137,7 +186,9 @@ describe('the shop with separate roles', () => {
       }
       expect(await rows('select 1 from inbox_delayed')).toEqual([])
       expect(await rows('select 1 from inbox_batches')).toEqual([])
-      expect(await rows(`select kind from findings where kind = 'wait_overdue' and state = 'open'`)).toHaveLength(1)
+      expect(
+        await rows(`select kind from findings where kind = 'wait_overdue' and state = 'open'`),
+      ).toHaveLength(1)
     } finally {
       await worker.stop()
     }
@@ -145,7 +196,9 @@ describe('the shop with separate roles', () => {
 
   it('keeps its partitions and its retention as either of them', async () => {
     for (const pool of [bench.as.receiver, bench.as.worker]) {
-      await expect(runUpkeep(createDatabase(pool, bench.schemaName), defaultLimits)).resolves.toMatchObject({ identitiesDropped: 0 })
+      await expect(
+        runUpkeep(createDatabase(pool, bench.schemaName), defaultLimits),
+      ).resolves.toMatchObject({ identitiesDropped: 0 })
     }
   })
 
@@ -162,7 +215,12 @@ describe('the shop with separate roles', () => {
     const client = await bench.as.worker.connect()
     try {
       await client.query('begin')
-      const order = { id: '3001', workflow: 'license', subject: 'email:dan@example.com', expected: { amount: 4900n, currency: 'USD' } }
+      const order = {
+        id: '3001',
+        workflow: 'license',
+        subject: 'email:dan@example.com',
+        expected: { amount: 4900n, currency: 'USD' },
+      }
       expect(await worker.openOrder(client, order)).toBe('created')
       expect(await worker.openOrder(client, order)).toBe('existed')
       await client.query('commit')

@@ -17,7 +17,8 @@ const good = {
   log_parameter_max_length_on_error: '0',
 }
 
-const judge = (changed: Partial<typeof good>) => judgeServer(new Map(Object.entries({ ...good, ...changed })), 500)
+const judge = (changed: Partial<typeof good>) =>
+  judgeServer(new Map(Object.entries({ ...good, ...changed })), 500)
 
 describe('judgeServer', () => {
   it('has nothing against PostgreSQL 14 as it comes', () => {
@@ -28,19 +29,41 @@ describe('judgeServer', () => {
   })
 
   it('refuses an older server, by its name', () => {
-    const tooOld = { code: 'HKL_DATABASE_TOO_OLD', message: 'PostgreSQL 14 or newer is needed, this server is 13', breaks: 'all' }
+    const tooOld = {
+      code: 'HKL_DATABASE_TOO_OLD',
+      message: 'PostgreSQL 14 or newer is needed, this server is 13',
+      breaks: 'all',
+    }
     expect(judge({ server_version_num: '130018' })).toEqual([tooOld])
     expect(judge({ server_version_num: '139999' })).toEqual([tooOld])
-    expect(judgeServer(new Map())).toEqual([expect.objectContaining({ code: 'HKL_DATABASE_TOO_OLD' })])
+    expect(judgeServer(new Map())).toEqual([
+      expect.objectContaining({ code: 'HKL_DATABASE_TOO_OLD' }),
+    ])
   })
 
   it('refuses a standby', () => {
-    expect(judge({ in_recovery: 'on' })).toEqual([expect.objectContaining({ code: 'HKL_DATABASE_UNSAFE', breaks: 'all', message: expect.stringContaining('standby') })])
+    expect(judge({ in_recovery: 'on' })).toEqual([
+      expect.objectContaining({
+        code: 'HKL_DATABASE_UNSAFE',
+        breaks: 'all',
+        message: expect.stringContaining('standby'),
+      }),
+    ])
   })
 
   it('lets only what concerns flushing be accepted', () => {
-    expect(judge({ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'local' }).map((each) => each.acceptable)).toEqual([true, true, true])
-    expect(judge({ session_replication_role: 'replica', in_recovery: 'on', server_version_num: '90600' }).map((each) => each.acceptable)).toEqual([undefined, undefined, undefined])
+    expect(
+      judge({ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'local' }).map(
+        (each) => each.acceptable,
+      ),
+    ).toEqual([true, true, true])
+    expect(
+      judge({
+        session_replication_role: 'replica',
+        in_recovery: 'on',
+        server_version_num: '90600',
+      }).map((each) => each.acceptable),
+    ).toEqual([undefined, undefined, undefined])
   })
 
   it('minds logged statements only where their parameters are logged too', () => {

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { classify, describeDatabaseError, sqlstateOf, sqlstateTable, withoutValues } from '../../src/postgres/sqlstate.ts'
+import {
+  classify,
+  describeDatabaseError,
+  sqlstateOf,
+  sqlstateTable,
+  withoutValues,
+} from '../../src/postgres/sqlstate.ts'
 
-const failure = (code: string, message = 'x', more: object = {}): Error => Object.assign(new Error(message), { code, ...more })
+const failure = (code: string, message = 'x', more: object = {}): Error =>
+  Object.assign(new Error(message), { code, ...more })
 
 describe('classify', () => {
   it('means for every SQLSTATE what was agreed, and nothing else', () => {
@@ -58,11 +65,22 @@ describe('classify', () => {
   })
 
   it('tries again what the table does not know', () => {
-    for (const state of ['P0001', '55006', '57P99', '25P02', '40003', 'HV000']) expect(classify(failure(state))).toBe('retry')
+    for (const state of ['P0001', '55006', '57P99', '25P02', '40003', 'HV000'])
+      expect(classify(failure(state))).toBe('retry')
   })
 
   it('takes an error without a SQLSTATE for one of which nothing is known', () => {
-    const errors = [failure('ECONNRESET'), failure('EPIPE'), new Error('Connection terminated unexpectedly'), new Error('Query read timeout'), failure('HKL_X'), 'text', null, undefined, 42]
+    const errors = [
+      failure('ECONNRESET'),
+      failure('EPIPE'),
+      new Error('Connection terminated unexpectedly'),
+      new Error('Query read timeout'),
+      failure('HKL_X'),
+      'text',
+      null,
+      undefined,
+      42,
+    ]
     for (const error of errors) {
       expect(sqlstateOf(error)).toBeUndefined()
       expect(classify(error)).toBe('unknown')
@@ -71,19 +89,36 @@ describe('classify', () => {
 })
 
 describe('describeDatabaseError', () => {
-  const secrets = { detail: 'Failing row contains (secret)', where: 'secret', hint: 'secret', internalQuery: 'secret' }
+  const secrets = {
+    detail: 'Failing row contains (secret)',
+    where: 'secret',
+    hint: 'secret',
+    internalQuery: 'secret',
+  }
 
   it('says code, constraint and message, and never a detail', () => {
-    expect(describeDatabaseError(failure('23514', 'violates check constraint "c"', { ...secrets, constraint: 'c' }))).toBe('SQLSTATE 23514 (c): violates check constraint "c"')
-    expect(describeDatabaseError(failure('P0001', 'out of stock', secrets))).toBe('SQLSTATE P0001: out of stock')
+    expect(
+      describeDatabaseError(
+        failure('23514', 'violates check constraint "c"', { ...secrets, constraint: 'c' }),
+      ),
+    ).toBe('SQLSTATE 23514 (c): violates check constraint "c"')
+    expect(describeDatabaseError(failure('P0001', 'out of stock', secrets))).toBe(
+      'SQLSTATE P0001: out of stock',
+    )
   })
 
   it('keeps back messages that quote the value', () => {
-    expect(describeDatabaseError(failure('22P02', 'invalid input syntax for type integer: "secret"', secrets))).toBe('SQLSTATE 22P02')
+    expect(
+      describeDatabaseError(
+        failure('22P02', 'invalid input syntax for type integer: "secret"', secrets),
+      ),
+    ).toBe('SQLSTATE 22P02')
   })
 
   it('cuts what is long, and says something of what is no error', () => {
-    expect(describeDatabaseError(failure('P0001', 'x'.repeat(1000)))).toHaveLength('SQLSTATE P0001: '.length + 200)
+    expect(describeDatabaseError(failure('P0001', 'x'.repeat(1000)))).toHaveLength(
+      'SQLSTATE P0001: '.length + 200,
+    )
     expect(describeDatabaseError(new Error('y'.repeat(1000)))).toHaveLength(200)
     expect(describeDatabaseError('secret')).toBe('unknown failure')
   })
@@ -91,9 +126,19 @@ describe('describeDatabaseError', () => {
 
 describe('withoutValues', () => {
   it('takes details out of a database error and leaves the rest', () => {
-    const error = failure('23502', 'null value in column "a"', { detail: 'secret', where: 'secret', constraint: 'c', table: 't' })
+    const error = failure('23502', 'null value in column "a"', {
+      detail: 'secret',
+      where: 'secret',
+      constraint: 'c',
+      table: 't',
+    })
     expect(withoutValues(error)).toBe(error)
-    expect(error).toMatchObject({ code: '23502', constraint: 'c', table: 't', message: 'null value in column "a"' })
+    expect(error).toMatchObject({
+      code: '23502',
+      constraint: 'c',
+      table: 't',
+      message: 'null value in column "a"',
+    })
     expect(JSON.stringify(error) + String(error.stack)).not.toContain('secret')
   })
 

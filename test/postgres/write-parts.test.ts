@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import type { Executor, Statement } from '../../src/postgres/executor.ts'
 import { runParts } from '../../src/postgres/write-parts.ts'
 
-function recording(row: Record<string, number>): { readonly tx: Executor; readonly sent: Statement[] } {
+function recording(row: Record<string, number>): {
+  readonly tx: Executor
+  readonly sent: Statement[]
+} {
   const sent: Statement[] = []
   const tx = {
     query: (statement: Statement) => {
@@ -17,8 +20,16 @@ describe('runParts', () => {
   it('makes one statement of all parts, each with its own values', async () => {
     const { tx, sent } = recording({ first: 2, second: 0 })
     const counts = await runParts(tx, [
-      { name: 'first', sql: 'first as (insert into a select :1, :2, :1 returning 1)', values: ['x', 'y'] },
-      { name: 'second', sql: `helper as (select :1::text::jsonb), second as (delete from b where c = :2::bigint returning 1)`, values: ['{}', 7] },
+      {
+        name: 'first',
+        sql: 'first as (insert into a select :1, :2, :1 returning 1)',
+        values: ['x', 'y'],
+      },
+      {
+        name: 'second',
+        sql: `helper as (select :1::text::jsonb), second as (delete from b where c = :2::bigint returning 1)`,
+        values: ['{}', 7],
+      },
     ])
     expect(sent).toEqual([
       {
@@ -28,7 +39,12 @@ select (select count(*)::integer from first) as first, (select count(*)::integer
         values: ['x', 'y', '{}', 7],
       },
     ])
-    expect(counts).toEqual(new Map([['first', 2], ['second', 0]]))
+    expect(counts).toEqual(
+      new Map([
+        ['first', 2],
+        ['second', 0],
+      ]),
+    )
   })
 
   it('numbers more than nine values', async () => {

@@ -15,7 +15,8 @@ interface Facts {
   readonly payments: Map<string, { amount: number; enough: boolean }>
   readonly refunds: Map<string, { amount: number; payment: string; came: boolean; failed: boolean }>
   readonly disputes: Map<string, { payment: string; opened: boolean; closed: string | null }>
-  readonly buyers: Map<string, { by: 'session' | 'intent'; subject: string; enough: boolean }>
+  /** Who is to have the license; an intent without an address leaves that to its session. */
+  readonly buyers: Map<string, { by: 'session' | 'intent'; subject: string | null; enough: boolean }>
   readonly expired: Set<string>
 }
 
@@ -110,7 +111,7 @@ function note(facts: Facts, event: StripeLike): void {
       const enough = object.payment_status === 'no_payment_required' || (object.amount_total >= price && object.currency === 'usd')
       pay(facts, object.payment_intent ?? object.id, object.amount_total, enough)
       const email = object.customer_details?.email
-      if (email != null) facts.buyers.set(object.id, { by: 'session', subject: `email:${email.toLowerCase()}`, enough })
+      facts.buyers.set(object.id, { by: 'session', subject: email == null ? null : `email:${email.toLowerCase()}`, enough })
       return
     }
     case 'payment_intent.succeeded': {
@@ -160,9 +161,9 @@ function stateOf({ payments, refunds, disputes, expired }: Facts): string {
   return lost.size > 0 ? 'lost' : 'refunded'
 }
 
-function effectsOf({ payments, refunds, disputes, buyers, expired }: Facts): string[] {
+function effectsOf({ refunds, disputes, buyers, expired }: Facts): string[] {
   const effects: string[] = []
-  if ([...payments.values()].some(({ enough }) => enough)) effects.push('license/')
+  if ([...buyers.values()].some(({ enough }) => enough)) effects.push('license/')
   for (const [id, { enough }] of buyers) if (enough) effects.push(`buyer/${id}`)
   for (const id of expired) effects.push(`expired/${id}`)
   for (const [id, { came, failed }] of refunds) {
@@ -178,7 +179,7 @@ function effectsOf({ payments, refunds, disputes, buyers, expired }: Facts): str
 
 function entitlementsOf(facts: Facts): string[] {
   if (stateOf(facts) !== 'paid') return []
-  const buyers = [...facts.buyers].filter(([, { enough }]) => enough)
+  const buyers = [...facts.buyers].filter(([, { enough, subject }]) => enough && subject !== null)
   const named = buyers.filter(([, { by }]) => by === 'session')
   const [subject] = (named.length > 0 ? named : buyers).sort(([a], [b]) => (a < b ? -1 : 1))
   return subject === undefined ? [] : [`${subject[1].subject} pro`]
