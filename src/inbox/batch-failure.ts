@@ -62,7 +62,7 @@ export function judgeEventFailure(
 ): EventVerdict {
   const message = describe(error)
   if (isPermanent(error)) return { dead: true, reason: message }
-  if (isSql(error) && classify(error) === 'poison') return { dead: true, reason: message }
+  if (isHopeless(error)) return { dead: true, reason: message }
   if (error instanceof HookledgerError && !error.retryable) return { dead: true, reason: message }
   if (failures + 1 >= limits.maxAttempts) return { dead: true, reason: `failed ${failures + 1} times, last: ${message}` }
   const options = { firstMs: limits.firstRetryMs, maxMs: limits.maxRetryMs }
@@ -73,6 +73,14 @@ export function judgeEventFailure(
 function askedDelay(error: unknown, mostMs: number): number | null {
   if (!(error instanceof RetryAfter) || !Number.isFinite(error.delayMs)) return null
   return Math.min(Math.max(error.delayMs, 0), mostMs)
+}
+
+/**
+ * Whether the same input can never be written. A key that is taken, or not there yet, is not: another
+ * transaction may free it or bring it.
+ */
+function isHopeless(error: unknown): boolean {
+  return isSql(error) && classify(error) === 'poison' && !['23503', '23505', '23P01'].includes(sqlstateOf(error) ?? '')
 }
 
 function isSql(error: unknown): boolean {

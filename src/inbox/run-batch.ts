@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deadOutcome } from '../workflow/orderless-outcome.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
+import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
 import { claim, claimSetup, type Selection } from './claim.ts'
 import { readClaimed } from './read-claimed.ts'
 import { inboxParts } from './outcome-parts.ts'
@@ -90,7 +91,7 @@ async function runSelection(
     report.left.push(...done.left)
     if (selection.kind !== 'suspect') await runGroups(ctx, grouped(done.unopened), report)
   } catch (error) {
-    if (reruns >= maxReruns) throw error
+    if (reruns >= maxReruns) return exhausted(ctx, error, keysOf(selection, seen), mode, report, reruns)
     await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
   }
 }
@@ -140,6 +141,23 @@ async function remedy(
     default:
       throw error
   }
+}
+
+/**
+ * What failed as often as it may, and always as something that another run can mend: it may be one of
+ * the events after all (a trigger of the app's that refuses at COMMIT), and the others need not wait for
+ * it. Where nothing answers, there is nothing to part.
+ */
+async function exhausted(
+  ctx: WorkContext,
+  error: unknown,
+  selection: Selection,
+  mode: BatchMode,
+  report: RunReport,
+  reruns: number,
+): Promise<void> {
+  if (sqlstateOf(error) === undefined || classify(error) !== 'retry') throw error
+  return split(ctx, error, selection, mode, report, reruns)
 }
 
 async function split(

@@ -12,7 +12,7 @@ import type { ApplyInput } from '../workflow/workflow.ts'
 import { EventFailure } from './batch-failure.ts'
 import { userPlannerSetup } from './claim.ts'
 import type { Settled } from './outcome-parts.ts'
-import { userExecutor } from './user-executor.ts'
+import { userExecutor, type HeldExecutor } from './user-executor.ts'
 import type { UserExecutor } from '../workflow/workflow.ts'
 
 type Plain = Extract<Resolved, { kind: 'plain' }>
@@ -28,7 +28,8 @@ async function runOne<T>(tx: Executor, key: bigint, withinMs: number, run: (db: 
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`its function did not return within ${withinMs} ms`)), withinMs)
     })
-    const result = await Promise.race([run(db), late])
+    // a query that was not awaited would fail the commit, or the next event, in place of its own
+    const result = await Promise.race([answeredRun(db, run), late])
     db.throwFailure()
     return result
   } catch (error) {
@@ -37,6 +38,12 @@ async function runOne<T>(tx: Executor, key: bigint, withinMs: number, run: (db: 
     clearTimeout(timer)
     db.close()
   }
+}
+
+async function answeredRun<T>(db: HeldExecutor, run: (db: UserExecutor) => Promise<T>): Promise<T> {
+  const result = await run(db)
+  await db.answered()
+  return result
 }
 
 /** Runs plain handlers one after another; `ignored` is the reason where one says "not ours". */

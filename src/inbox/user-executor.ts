@@ -2,7 +2,7 @@
  * What users' own SQL runs on: the engine's transaction, without the power to end it.
  */
 import { HookledgerError } from '../core/errors.ts'
-import type { Executor, Value } from '../postgres/executor.ts'
+import type { Executor, Result, Value } from '../postgres/executor.ts'
 import type { UserExecutor } from '../workflow/workflow.ts'
 
 /** A {@link UserExecutor} over a transaction, as the engine holds it. */
@@ -10,16 +10,34 @@ export interface HeldExecutor extends UserExecutor {
   /** Makes it refuse whatever comes after the commit. */
   close(): void
   /**
-   * Throws the first error of its SQL, also one that the user's code caught: PostgreSQL has given the
-   * whole transaction up by then, and nothing else of the batch could commit in it.
+   * Throws the first error of its SQL, also one that the user's code caught or did not wait for:
+   * PostgreSQL has given the whole transaction up by then, and nothing else of the batch could commit in it.
    */
   throwFailure(): void
+  /** Resolves when every query that was sent has its answer, awaited by the user's code or not. */
+  answered(): Promise<void>
 }
 
 /** A {@link UserExecutor} over a transaction. */
 export function userExecutor(tx: Executor): HeldExecutor {
   let open = true
   let failure: { readonly error: unknown } | null = null
+  const unanswered = new Set<Promise<unknown>>()
+
+  async function ask<R extends object>(text: string, values: readonly unknown[]): Promise<Result<R>> {
+    if (!open) {
+      throw new HookledgerError('HKL_TRANSACTION_CONTROL', 'this db ended with its transaction: await every query before returning')
+    }
+    try {
+      refuseTransactionControl(text)
+      // always the extended protocol: it takes one statement only
+      return await tx.execute<R>({ text, values: values as Value[], extended: true })
+    } catch (error) {
+      failure ??= { error }
+      throw error
+    }
+  }
+
   return {
     close() {
       open = false
@@ -27,27 +45,26 @@ export function userExecutor(tx: Executor): HeldExecutor {
     throwFailure() {
       if (failure !== null) throw failure.error
     },
-    async query<R>(text: string, values: readonly unknown[] = []) {
-      if (!open) {
-        throw new HookledgerError('HKL_TRANSACTION_CONTROL', 'this db ended with its transaction: await every query before returning')
-      }
-      refuseTransactionControl(text)
-      try {
-        // always the extended protocol: it takes one statement only
-        return await tx.execute<R & object>({ text, values: values as Value[], extended: true })
-      } catch (error) {
-        failure ??= { error }
-        throw error
-      }
+    async answered() {
+      while (unanswered.size > 0) await Promise.allSettled(unanswered)
+    },
+    query<R>(text: string, values: readonly unknown[] = []) {
+      const answer = ask<R & object>(text, values)
+      unanswered.add(answer)
+      // one that nobody awaits fails its event, by `throwFailure`, and not the process
+      const done = (): unknown => unanswered.delete(answer)
+      answer.then(done, done)
+      return answer
     },
   }
 }
 
 const control =
-  /^(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare\s+transaction|set\s+(?:local\s+|session\s+)?(?:transaction|session\s+characteristics|synchronous_commit))\b/
+  /^(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare\s+transaction|(?:set|reset)\s+(?:local\s+|session\s+)?(?:transaction|transaction_\w+|session\s+characteristics|synchronous_commit|role|session\s+authorization|authorization))\b/
 
 /**
- * Refuses statements that would end or split the engine's transaction.
+ * Refuses statements that would end or split the engine's transaction, or take from it the right to
+ * write what the other events of the batch decided (another role, read only).
  *
  * @throws HookledgerError HKL_TRANSACTION_CONTROL
  */

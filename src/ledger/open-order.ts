@@ -7,9 +7,8 @@ import { HookledgerError } from '../core/errors.ts'
 import { formatMoney } from '../core/money.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { runParts, type WritePart } from '../postgres/write-parts.ts'
-import { openLedger, unopenedOrder, type Opening, type OpeningAnswer } from '../workflow/opening.ts'
+import { checkedOpening, openLedger, unopenedOrder, type Opening, type OpeningAnswer } from '../workflow/opening.ts'
 import type { OrderLedger } from '../workflow/order.ts'
-import { orderId } from '../workflow/resolution.ts'
 import { entitles, type Workflow } from '../workflow/workflow.ts'
 import { findingsPart, type FindingPolicy } from './findings.ts'
 import { orderKind } from './names.ts'
@@ -31,7 +30,7 @@ export async function openOrder(
   workflow: Workflow,
   given: Opening,
 ): Promise<OpeningAnswer> {
-  const order = { ...given, id: checkedId(given.id) }
+  const order = checkedOpening(given)
   const s = context.db.schema
   const inserted = await tx.query({
     text: `insert into ${s}orders (order_id, workflow, state, subject, expected_amount, currency)
@@ -61,17 +60,6 @@ export async function openOrder(
     ...wakes,
   ])
   return answer
-}
-
-function checkedId(id: string): string {
-  let message = 'the order id must be a text that is not empty'
-  try {
-    const resolved = orderId(id)
-    if (resolved.kind === 'order') return resolved.id
-  } catch (error) {
-    if (error instanceof Error) message = error.message
-  }
-  throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', message)
 }
 
 /** Locks the order's row, waiting for whoever holds it, and reads what opening compares with. */

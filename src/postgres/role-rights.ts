@@ -131,7 +131,7 @@ const worker: readonly Right[] = [
   ],
   ['insert, update (applied, decision_id)', 'table', 'ledger_payments'],
   [
-    'insert, delete, update (state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)',
+    'insert, delete, update (workflow, state, subject, source_id, provider_account, expected_amount, currency, version, updated_at)',
     'table',
     'orders',
   ],

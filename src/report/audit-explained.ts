@@ -12,7 +12,7 @@ import type { AuditCheck } from './audit-check.ts'
  */
 function unexplainedOrders(s: string): string {
   const hash = (state: string): string => `hashtext(${state})::bigint`
-  return `with moves as (
+  return `with moves as not materialized (
       select order_id, from_state, to_state from ${s}ledger_decisions where order_id is not null and to_state is not null
     ), travelled as (
       select order_id, min(coalesce(from_state, to_state)) as low, max(coalesce(from_state, to_state)) as high,

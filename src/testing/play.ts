@@ -5,11 +5,10 @@
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Environment } from '../workflow/event.ts'
-import type { Opening, OpeningAnswer } from '../workflow/opening.ts'
+import { checkedOpening, type Opening, type OpeningAnswer } from '../workflow/opening.ts'
 import type { LedgerEntitlement } from '../workflow/order.ts'
 import { PlayRun, type PlayedFinding } from '../workflow/play.ts'
 import { createRegistry } from '../workflow/registry.ts'
-import { orderId } from '../workflow/resolution.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { PlaySources, type Deliverable, type PlaySource } from './play-sources.ts'
 import { inboxEntry, orderView, type InboxEntry, type PlayedOrder } from './play-views.ts'
@@ -84,7 +83,7 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
   let arrived = 0n
   return {
     open: ({ workflow, ...opening }) =>
-      run.open(workflowOf(workflows, workflow), { ...opening, id: checkedId(opening.id) }, now),
+      run.open(workflowOf(workflows, workflow), checkedOpening(opening), now),
     deliver(events, { source } = {}) {
       const list: readonly Deliverable[] = isList(events) ? events : [events]
       const batch = list.map((each) =>
@@ -131,12 +130,6 @@ function workflowOf(workflows: readonly Workflow[], name: string | undefined): W
   const near = nearest(name, names)
   const hint = near === null ? '' : `, did you mean "${near}"?`
   throw new HookledgerError('HKL_CONFIG_UNKNOWN_NAME', `no workflow is named "${name}"${hint}`)
-}
-
-function checkedId(id: string): string {
-  const resolved = orderId(id)
-  if (resolved.kind === 'order') return resolved.id
-  throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', 'an order needs an id')
 }
 
 /** Why a test may find no order: what the events that could have opened it came to. */

@@ -2,7 +2,9 @@
  * Opening an order from the app, without a database: an upsert that never fails on an order that
  * exists. It adds figures that were missing, and tells of those that differ.
  */
-import { formatMoney, type Money } from '../core/money.ts'
+import { HookledgerError } from '../core/errors.ts'
+import { formatMoney, money, type Money } from '../core/money.ts'
+import { keyText } from './checked-text.ts'
 import { finding } from './finding-kinds.ts'
 import type { OrderLedger } from './order.ts'
 import type { FindingDraft } from './outcome.ts'
@@ -19,6 +21,34 @@ export interface Opening {
 
 /** `mismatch`: the order exists with another workflow, subject or amount, which stay as they are. */
 export type OpeningAnswer = 'created' | 'existed' | 'mismatch'
+
+const maxAmount = 2n ** 63n - 1n
+
+/**
+ * What the app opens an order with, held to what a payment can meet later: a subject that can be
+ * entitled, a currency code as payments have it. Otherwise the customer would pay, and get nothing.
+ *
+ * @throws HookledgerError HKL_LEDGER_ORDER_INVALID saying what is wrong
+ */
+export function checkedOpening(given: Opening): Opening {
+  const { id, subject, expected } = given as { readonly [Field in keyof Opening]: Opening[Field] | null }
+  try {
+    return {
+      id: keyText(id, 'order id'),
+      subject: subject === undefined || subject === null ? undefined : keyText(subject, 'subject of the order'),
+      expected: expected === undefined || expected === null ? undefined : checkedExpected(expected),
+    }
+  } catch (error) {
+    if (error instanceof HookledgerError) throw error
+    throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', error instanceof Error ? error.message : 'the order is not valid')
+  }
+}
+
+function checkedExpected(given: Money): Money {
+  const expected = money(given.amount, given.currency)
+  if (expected.amount >= 0n && expected.amount <= maxAmount) return expected
+  throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', 'the expected amount must not be negative, and must fit 64 bits')
+}
 
 /** An order that nobody opened yet. */
 export function unopenedOrder(id: string, workflow: Workflow): OrderLedger {

@@ -43,8 +43,13 @@ function spawned(line: readonly string[], more: Record<string, string> = {}): Sp
 
 const hookledger = (...line: string[]): Promise<Ended> => runProcess(line, env)
 
-async function dev(...line: string[]): Promise<{ process: Spawned; at: DevJson }> {
-  const process = spawned(['dev', ...line])
+const poison = join(import.meta.dirname, 'poison.config.ts')
+
+async function dev(
+  line: readonly string[] = [],
+  more: Record<string, string> = {},
+): Promise<{ process: Spawned; at: DevJson }> {
+  const process = spawned(['dev', ...line], more)
   return { process, at: await untilReady(process, dataDir) }
 }
 
@@ -73,6 +78,23 @@ async function states(at: { readonly databaseUrl: string }): Promise<Map<string,
     )
     return new Map(rows.map((row) => [row.event_id, row.state]))
   })
+}
+
+/** An event that does to the handler of the poison configuration what its name says. */
+function product(name: string, id: string): { readonly id: string } {
+  return stripeEvent('product.created', { id, object: 'product', name } as never, {
+    eventId: `evt_${id}`,
+  })
+}
+
+/** Waits until a worker has something in its hands. */
+async function untilInWork(process: Spawned, at: DevJson): Promise<void> {
+  await process.until(() =>
+    oncePool(
+      at.databaseUrl,
+      async (pool) => (await pool.query('select 1 from hookledger.inbox_batches')).rowCount,
+    ),
+  )
 }
 
 describe('hookledger dev', () => {
@@ -163,11 +185,7 @@ describe('hookledger dev', () => {
   })
 
   it('lets events that end or block their worker end dead, alone, while all others flow', async () => {
-    const { process, at } = await dev('--config', join(import.meta.dirname, 'poison.config.ts'))
-    const product = (name: string, id: string) =>
-      stripeEvent('product.created', { id, object: 'product', name } as never, {
-        eventId: `evt_${id}`,
-      })
+    const { process, at } = await dev(['--config', poison])
     const harmless = Array.from({ length: 6 }, (_, n) => product('fine', `fine_${n}`))
     const events = [
       product('exit', 'exit'),
@@ -191,6 +209,37 @@ describe('hookledger dev', () => {
     expect((await hookledger('dead', 'show', 'evt_loop')).stdout).toContain(
       'only an operator can bring it back',
     )
+  })
+
+  it('starts its database again when that is killed, and takes events as before', async () => {
+    const { process, at } = await dev()
+    const server =
+      childrenOf(process.pid).find((pid) => childCommand(pid).includes('bin/postgres')) ?? 0
+    globalThis.process.kill(server, 'SIGKILL')
+    await process.until(async () => (await post(at.url, product('fine', 'after_kill'))) === 200)
+    await process.until(async () => (await states(at)).get('evt_after_kill') === 'ignored')
+    expect((await hookledger('audit')).code).toBe(0)
+  })
+
+  it('finishes what is in hand at the first signal, and stops at once, just as safe, at another one', async () => {
+    const first = await dev(['--config', poison], { SLOW_MS: '2000' })
+    expect(await post(first.at.url, product('slow', 'finished'))).toBe(200)
+    await untilInWork(first.process, first.at)
+    first.process.child.kill('SIGTERM')
+    expect(await first.process.ended).toMatchObject({ code: 0, signal: null })
+
+    const second = await dev(['--config', poison], { SLOW_MS: '60000' })
+    expect((await states(second.at)).get('evt_finished')).toBe('processed')
+    expect(await post(second.at.url, product('slow', 'cut'))).toBe(200)
+    await untilInWork(second.process, second.at)
+    second.process.child.kill('SIGINT')
+    await sleep(1200)
+    second.process.child.kill('SIGINT')
+    expect(await second.process.ended).toMatchObject({ code: 130, signal: null })
+
+    const third = await dev(['--config', poison])
+    await third.process.until(async () => (await states(third.at)).get('evt_cut') === 'processed')
+    expect((await hookledger('audit')).code).toBe(0)
   })
 })
 

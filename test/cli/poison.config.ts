@@ -1,4 +1,5 @@
 /** A configuration whose handlers do to their process what their event says. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createHookledger, handle, stripe } from 'hookledger'
 
 export default createHookledger({
@@ -8,7 +9,8 @@ export default createHookledger({
       const what = event.data.object.name
       if (what === 'exit') process.exit(7)
       if (what === 'loop') for (;;);
+      if (what === 'slow') await sleep(Number(process.env['SLOW_MS'] ?? 0))
     }),
   ],
-  limits: { watchdogMs: 1000 },
+  limits: { watchdogMs: 1000, statementTimeoutMs: 30_000 },
 })

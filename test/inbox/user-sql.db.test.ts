@@ -99,6 +99,11 @@ describe("an effect's apply", () => {
     'set transaction isolation level serializable',
     'SET LOCAL synchronous_commit = off',
     'set session characteristics as transaction read only',
+    'set local transaction_read_only = on',
+    'set role pg_monitor',
+    'set local role pg_monitor',
+    'reset role',
+    'set session authorization default',
   ])('may not end the transaction that it is in (%s)', async (text) => {
     hooks.apply = async ({ db, order }) => {
       await credit(db, order.id)
@@ -127,6 +132,33 @@ describe("an effect's apply", () => {
     await bench.deliver(probe('pay', { order: '1' }))
     await bench.work()
     await expect(kept?.query('select 1')).rejects.toMatchObject({ code: 'HKL_TRANSACTION_CONTROL' })
+  })
+
+  it('fails alone for a query that it did not wait for, and neither the batch nor the next event does', async () => {
+    hooks.apply = async ({ db, order }) => {
+      if (order.id === '2') void db.query(`insert into shop.accounts values (null, 1)`)
+      else await credit(db, order.id)
+    }
+    await bench.deliver(...['1', '2', '3'].map((order) => probe('pay', { id: `evt_${order}`, order })))
+    await bench.work()
+    expect(await bench.rows(`select event_id, state from webhook_inbox order by 1`)).toEqual([
+      { event_id: 'evt_1', state: 'processed' },
+      { event_id: 'evt_2', state: 'dead' },
+      { event_id: 'evt_3', state: 'processed' },
+    ])
+    expect(await credits('1')).toBe(1)
+    expect(await credits('3')).toBe(1)
+  })
+
+  it('is waited for by the commit where it did not wait for its own query', async () => {
+    hooks.apply = ({ db }) => {
+      void db.query(`select pg_sleep(0.05)`)
+      void credit(db, 'late')
+      return Promise.resolve()
+    }
+    await bench.deliver(probe('pay', { order: '1' }))
+    await bench.work()
+    expect(await credits('late')).toBe(1)
   })
 
   it('takes one statement only', async () => {
@@ -175,6 +207,14 @@ describe('a plain handler', () => {
     await bench.work()
     expect(await bench.rows(`select state from webhook_inbox`)).toEqual([{ state: 'ignored' }])
     expect(await bench.rows(`select kind, final, reason from ledger_decisions`)).toEqual([{ kind: 'ignored', final: false, reason: 'of the other shop' }])
+  })
+
+  it('may not take from the batch the right to write what it decided', async () => {
+    runPlain = async ({ db }) => void (await db.query('set local role pg_monitor').catch(() => {}))
+    await bench.deliver(probe('plain', { id: 'evt_1' }), probe('pay', { id: 'evt_2', order: '1' }))
+    await bench.work()
+    expect(await stateOf('evt_1')).toMatchObject({ state: 'dead' })
+    expect(await stateOf('evt_2')).toMatchObject({ state: 'processed' })
   })
 
   it('fails alone, and so does one that swallows the error of its SQL', async () => {

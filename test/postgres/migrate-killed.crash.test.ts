@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { diagnose } from '../../src/postgres/doctor.ts'
 import { schemaVersion } from '../../src/postgres/migrate.ts'
@@ -16,7 +16,7 @@ afterEach(() => database.drop())
 
 /** Runs the program; resolves with the signal that ended it, or null. */
 async function migrateUntil(statement: number): Promise<string | null> {
-  const program = join(import.meta.dirname, 'killed-migrate.ts')
+  const program = fileURLToPath(new URL('./killed-migrate.ts', import.meta.url))
   const child = spawn(
     process.execPath,
     ['--import', 'tsx', program, database.url, String(statement)],

@@ -212,24 +212,44 @@ describe('audit', () => {
     expect(await brokenNow()).toContain('effect_twice')
   })
 
-  it('follows an order through a loop of states, in whatever order its decisions were numbered', async () => {
-    for (const [from, to] of [
-      ['disputed', 'paid'],
-      ['paid', 'disputed'],
-      ['paid', 'refunded'],
-    ] as const) {
-      await fixture.decide({
-        event: await fixture.event({ id: `evt_${from}_${to}`, type: 'dispute' }),
-        kind: 'moved',
-        order: '1001',
-        from,
-        to,
-        effects: [{ type: 'dispute', reference: `${from}_${to}` }],
-      })
-    }
-    await unguarded(`update hookledger.entitlements set active = false`)
-    expect(await brokenNow()).toEqual([])
-  })
+  it.each([
+    [
+      'back to where it was',
+      [
+        ['disputed', 'paid'],
+        ['paid', 'disputed'],
+        ['paid', 'refunded'],
+      ],
+    ],
+    [
+      'through every state',
+      [
+        ['refunded', 'disputed'],
+        ['disputed', 'paid'],
+        ['paid', 'refunded'],
+      ],
+    ],
+  ] as const)(
+    'follows an order %s, in whatever order its decisions were numbered',
+    async (_, moves) => {
+      for (const [index, [from, to]] of moves.entries()) {
+        const event = await fixture.event({ id: `evt_move_${index}`, type: 'dispute' })
+        const effects = [{ type: 'dispute', reference: String(index) }]
+        await fixture.decide({ event, kind: 'moved', order: '1001', from, to, effects })
+      }
+      const last = moves[0][0] === 'refunded' ? 'paid' : 'refunded'
+      await unguarded(
+        `update hookledger.orders set state = '${last}'`,
+        `update hookledger.entitlements set active = ${last === 'paid'}`,
+      )
+      expect(await brokenNow()).toEqual([])
+      // one of the moves is not recorded after all
+      await unguarded(
+        `delete from hookledger.ledger_decisions where event_key = (select event_key from hookledger.inbox_events where event_id = 'evt_move_1')`,
+      )
+      expect(await brokenNow()).toContain('order_unexplained')
+    },
+  )
 
   it('starts the time of a pending event again when an operator puts it back', async () => {
     const old = new Date(Date.now() - 2 * 86_400_000).toISOString()
