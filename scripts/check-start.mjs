@@ -9,7 +9,9 @@ const dataDir = mkdtempSync(join(tmpdir(), 'hookledger-start-'))
 const env = { ...process.env, HOOKLEDGER_DATA_DIR: dataDir, PORT: '' }
 const started = Date.now()
 const child = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] })
-const closed = new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal })))
+const closed = new Promise((resolve) =>
+  child.on('close', (code, signal) => resolve({ code, signal })),
+)
 let printed = ''
 const finished = new Promise((resolve) => {
   child.stdout.on('data', (chunk) => {
@@ -24,7 +26,11 @@ try {
   if (!inTime) throw new Error('the simulation did not finish')
   console.log(`simulation finished after ${Math.round((Date.now() - started) / 1000)} s`)
   const ask = (...args) =>
-    execFileSync('npm', ['run', '--silent', 'hookledger', '--', ...args], { cwd: root, env, encoding: 'utf8' })
+    execFileSync('npm', ['run', '--silent', 'hookledger', '--', ...args], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+    })
   console.log(ask('audit'))
   console.log(ask('status'))
 } finally {

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const target = join(root, 'src/postgres/migrations.generated.ts')
-const files = readdirSync(join(root, 'migrations')).filter((file) => file.endsWith('.sql')).sort()
+const files = readdirSync(join(root, 'migrations'))
+  .filter((file) => file.endsWith('.sql'))
+  .sort()
 const entries = files.map((file) => {
   const sql = readFileSync(join(root, 'migrations', file), 'utf8')
   return `  { id: ${Number.parseInt(file, 10)}, name: ${JSON.stringify(file.replace('.sql', ''))}, sql: ${JSON.stringify(sql)} },`

@@ -18,7 +18,7 @@ import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './w
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
 
 /** The bodies of sources by the name under which they are configured. */
-export interface KnownSources {
+interface KnownSources {
   readonly stripe: StripeEvents
   readonly [other: string]: object
 }
@@ -28,7 +28,8 @@ export interface KnownSources {
  *
  * @throws HookledgerError HKL_WORKFLOW_INVALID naming what is wrong and the nearest known name
  */
-export const defineWorkflow: DefineWorkflow<{ readonly stripe: StripeEvents }> = defineUntypedWorkflow as never
+export const defineWorkflow: DefineWorkflow<{ readonly stripe: StripeEvents }> =
+  defineUntypedWorkflow as never
 
 /** A connection inside the app's own transaction: a `pg` client, or anything with its `query`. */
 export interface TransactionLike {
@@ -67,7 +68,10 @@ const partsByHookledger = new WeakMap<object, HookledgerParts>()
 export function partsOf(hookledger: Hookledger): HookledgerParts {
   const parts = partsByHookledger.get(hookledger)
   if (parts === undefined) {
-    throw new HookledgerError('HKL_CONFIG_INVALID', 'this is not an object made by createHookledger: export it from hookledger.config.ts')
+    throw new HookledgerError(
+      'HKL_CONFIG_INVALID',
+      'this is not an object made by createHookledger: export it from hookledger.config.ts',
+    )
   }
   return parts
 }
@@ -107,19 +111,35 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   return hookledger
 }
 
-async function open(parts: HookledgerParts, tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult> {
+async function open(
+  parts: HookledgerParts,
+  tx: TransactionLike,
+  order: OpenOrderRequest,
+): Promise<OpenOrderResult> {
   const { workflows, findings } = parts.config
   const workflow = workflows.find((each) => each.name === order.workflow)
   if (workflow === undefined) {
-    const near = nearest(order.workflow, workflows.map((each) => each.name))
-    throw new HookledgerError('HKL_CONFIG_UNKNOWN_NAME', `unknown workflow "${order.workflow}"${near === null ? '' : `, did you mean "${near}"?`}`)
+    const near = nearest(
+      order.workflow,
+      workflows.map((each) => each.name),
+    )
+    throw new HookledgerError(
+      'HKL_CONFIG_UNKNOWN_NAME',
+      `unknown workflow "${order.workflow}"${near === null ? '' : `, did you mean "${near}"?`}`,
+    )
   }
   const db = parts.database()
   const executor = appExecutor(tx)
   const { id: installationId } = await parts.installation(executor)
   await parts.knowStates(executor, workflow)
   return openOrder(
-    { db, installationId, policy: findings, wake: (names) => wakeParts(db.schema, names), actor: 'app' },
+    {
+      db,
+      installationId,
+      policy: findings,
+      wake: (names) => wakeParts(db.schema, names),
+      actor: 'app',
+    },
     executor,
     workflow,
     order,
@@ -128,9 +148,15 @@ async function open(parts: HookledgerParts, tx: TransactionLike, order: OpenOrde
 
 /** The app's own transaction as an executor: only text and values, which every client understands. */
 function appExecutor(tx: TransactionLike): Executor {
-  const execute = async <R extends object>({ text, values }: Statement): Promise<{ rows: R[]; rowCount: number }> => {
+  const execute = async <R extends object>({
+    text,
+    values,
+  }: Statement): Promise<{ rows: R[]; rowCount: number }> => {
     const result = await tx.query(text, values === undefined ? [] : [...values])
     return { rows: result.rows as R[], rowCount: result.rowCount ?? 0 }
   }
-  return { execute, query: async <R extends object>(statement: Statement) => (await execute<R>(statement)).rows }
+  return {
+    execute,
+    query: async <R extends object>(statement: Statement) => (await execute<R>(statement)).rows,
+  }
 }

@@ -20,9 +20,34 @@ export type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 export { stripe, type StripeOptions } from './providers/stripe.ts'
 export { standardWebhooks } from './providers/standard-webhooks.ts'
 export type { Source, EventNames, EventBody } from './providers/provider.ts'
-export { contradict, defer, effect, fulfill, move, reverse, skip, state, type Decision } from './workflow/decision.ts'
-export { byName, idOf, name, names, notOurs, orderId, waitFor, type Resolution } from './workflow/resolution.ts'
+export {
+  contradict,
+  defer,
+  effect,
+  fulfill,
+  move,
+  reverse,
+  skip,
+  state,
+  type Decision,
+} from './workflow/decision.ts'
+export {
+  byName,
+  idOf,
+  name,
+  names,
+  notOurs,
+  orderId,
+  waitFor,
+  type Resolution,
+} from './workflow/resolution.ts'
 export type { Effect, Entitlement, Name, Order, Payment } from './workflow/order.ts'
 export type { ReceivedEvent, UntypedBody, Environment } from './workflow/event.ts'
-export type { ApplyInput, DecideInput, History, UserExecutor, Workflow } from './workflow/workflow.ts'
+export type {
+  ApplyInput,
+  DecideInput,
+  History,
+  UserExecutor,
+  Workflow,
+} from './workflow/workflow.ts'
 export { handle } from './compose/handle.ts'

@@ -47,6 +47,14 @@ export async function openOrders(
   )
 }
 
+/** Whether the competitors' statements are named, so that each connection prepares them once. */
+let preparedStatements = false
+
+/** Names the competitors' statements: `--prepared`. */
+export function prepareStatements(): void {
+  preparedStatements = true
+}
+
 interface OrderRow {
   readonly state: string
   readonly subject: string
@@ -75,23 +83,44 @@ export async function fulfillOne(
 }
 
 async function writeOne(client: pg.PoolClient, s: string, event: Session): Promise<void> {
-  const { client_reference_id: id, payment_intent: payment, amount_total: amount, currency: code } = event.data.object
+  const {
+    client_reference_id: id,
+    payment_intent: payment,
+    amount_total: amount,
+    currency: code,
+  } = event.data.object
   const currency = code.toUpperCase()
-  const run = <R extends pg.QueryResultRow>(name: string, text: string, values: unknown[]): Promise<pg.QueryResult<R>> =>
-    client.query<R>({ name: `${s}_${name}`, text, values })
-  const { rows: [order] } = await run<OrderRow>(
+  const run = <R extends pg.QueryResultRow>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<pg.QueryResult<R>> =>
+    client.query<R>({ ...(preparedStatements && { name: `${s}_${name}` }), text, values })
+  const {
+    rows: [order],
+  } = await run<OrderRow>(
     'lock',
     `select state, subject, expected_amount, currency from ${s}.orders where order_id = $1 for update`,
     [id],
   )
-  if (order === undefined || order.state !== 'pending' || order.currency !== currency || BigInt(order.expected_amount) > BigInt(amount)) {
+  if (
+    order === undefined ||
+    order.state !== 'pending' ||
+    order.currency !== currency ||
+    BigInt(order.expected_amount) > BigInt(amount)
+  ) {
     throw new Error(`order ${id} cannot be paid`)
   }
-  const { rows: [decision] } = await run<{ decision_id: string }>(
+  const {
+    rows: [decision],
+  } = await run<{ decision_id: string }>(
     'decision',
     `insert into ${s}.ledger_decisions (order_id, workflow, kind, final, from_state, to_state, entitles, reason, evidence, actor)
      values ($1, 'license', 'fulfilled', true, 'pending', 'paid', true, 'pending to paid: license', $2::jsonb, 'worker') returning decision_id`,
-    [id, JSON.stringify({ event: event.id, payment, amount, currency, effects: [['license', '']] })],
+    [
+      id,
+      JSON.stringify({ event: event.id, payment, amount, currency, effects: [['license', '']] }),
+    ],
   )
   const decisionId = decision?.decision_id
   await run(
@@ -106,7 +135,11 @@ async function writeOne(client: pg.PoolClient, s: string, event: Session): Promi
     [id, decisionId],
   )
   if (effect.rowCount === 0) throw new Error(`order ${id} is fulfilled already`)
-  await run('order', `update ${s}.orders set state = 'paid', version = version + 1, updated_at = now() where order_id = $1`, [id])
+  await run(
+    'order',
+    `update ${s}.orders set state = 'paid', version = version + 1, updated_at = now() where order_id = $1`,
+    [id],
+  )
   await run(
     'entitlement',
     `insert into ${s}.entitlements (order_id, subject, entitlement, active, granted_by, changed_by)

@@ -29,10 +29,19 @@ export interface Contestant {
 }
 
 /** Runs work for every item, `width` at a time. */
-export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   let next = 0
   const lane = async (): Promise<void> => {
     for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item)
   }
   await Promise.all(Array.from({ length: width }, lane))
+}
+
+/** @throws Error unless all were fulfilled: a contestant that loses events has no figures. */
+export function expectAll(fulfilled: number, expected: number): void {
+  if (fulfilled !== expected) throw new Error(`${fulfilled} of ${expected} events were fulfilled`)
 }

@@ -1,7 +1,7 @@
 /** graphile-worker: a job an event, each in a transaction of its own. */
 import { Logger, run } from 'graphile-worker'
 import { countFulfilled, fulfillOne, prepareBusiness, type Session } from './business-writes.ts'
-import type { Contestant } from './contestant.ts'
+import { expectAll, type Contestant } from './contestant.ts'
 
 const quiet = new Logger(() => () => {})
 
@@ -42,9 +42,4 @@ export function graphileWorker(concurrency: number): Contestant {
       }
     },
   }
-}
-
-/** @throws Error unless all were fulfilled: a contestant that loses events has no figures. */
-export function expectAll(fulfilled: number, expected: number): void {
-  if (fulfilled !== expected) throw new Error(`${fulfilled} of ${expected} events were fulfilled`)
 }

@@ -2,9 +2,7 @@
 import PgBoss from 'pg-boss'
 import type pg from 'pg'
 import { countFulfilled, fulfillOne, prepareBusiness, type Session } from './business-writes.ts'
-import type { Contestant } from './contestant.ts'
-import { inParallel } from './contestant.ts'
-import { expectAll } from './graphile-worker.ts'
+import { expectAll, inParallel, type Contestant } from './contestant.ts'
 
 /** How pg-boss runs, and what else its jobs write. */
 export interface PgBossOptions {
@@ -16,7 +14,9 @@ export interface PgBossOptions {
   /** Loops that fetch. */
   readonly loops: number
   readonly setUp?: (pool: pg.Pool, schema: string) => Promise<void>
-  readonly alsoInside?: (schema: string) => (client: pg.PoolClient, orderId: string) => Promise<void>
+  /** What a job does, in a transaction of its own. Default: fulfill the event. */
+  readonly job?: (pool: pg.Pool, schema: string) => (event: Session) => Promise<void>
+  /** @throws Error unless everything was written. */
   readonly check?: (pool: pg.Pool, schema: string, expected: number) => Promise<void>
 }
 
@@ -39,15 +39,26 @@ export function pgBoss(options: PgBossOptions): Contestant {
       await boss.start()
       await boss.createQueue('fulfill')
       for (let from = 0; from < events.length; from += 1000) {
-        await boss.insert(events.slice(from, from + 1000).map((event) => ({ name: 'fulfill', data: JSON.parse(event.body.toString()) as object })))
+        await boss.insert(
+          events
+            .slice(from, from + 1000)
+            .map((event) => ({
+              name: 'fulfill',
+              data: JSON.parse(event.body.toString()) as object,
+            })),
+        )
       }
-      const inside = options.alsoInside?.(schema)
+      const fulfill = (event: Session): Promise<void> => fulfillOne(pool, schema, event)
+      const job = options.job?.(pool, schema) ?? fulfill
       const loop = async (): Promise<void> => {
         for (;;) {
           const jobs = await boss.fetch<Session>('fulfill', { batchSize: batch })
           if (jobs.length === 0) return
-          await inParallel(jobs, width, (job) => fulfillOne(pool, schema, job.data, inside))
-          await boss.complete('fulfill', jobs.map((job) => job.id))
+          await inParallel(jobs, width, ({ data }) => job(data))
+          await boss.complete(
+            'fulfill',
+            jobs.map((job) => job.id),
+          )
         }
       }
       return {
@@ -56,8 +67,8 @@ export function pgBoss(options: PgBossOptions): Contestant {
         },
         finish: async () => {
           await boss.stop({ graceful: false, wait: true })
-          expectAll(await countFulfilled(pool, schema), events.length)
-          await options.check?.(pool, schema, events.length)
+          if (options.check !== undefined) await options.check(pool, schema, events.length)
+          else expectAll(await countFulfilled(pool, schema), events.length)
         },
       }
     },

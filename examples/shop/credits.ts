@@ -3,7 +3,16 @@
  * invoice paid. The invoice is the key, so that no redelivery and no second event can credit it twice.
  */
 import { creditHistories } from './histories.ts'
-import { defineWorkflow, fulfill, idOf, money, notOurs, orderId, skip, wholeUnits } from 'hookledger'
+import {
+  defineWorkflow,
+  fulfill,
+  idOf,
+  money,
+  notOurs,
+  orderId,
+  skip,
+  wholeUnits,
+} from 'hookledger'
 
 export const credits = defineWorkflow('credits', {
   sources: ['stripe'],
@@ -63,10 +72,14 @@ interface InvoiceLike {
 
 /** Today's invoices name their subscription in `parent`, older ones on top. */
 function subscriptionOf(invoice: InvoiceLike): string | null {
-  const older = 'subscription' in invoice ? (invoice.subscription as Parameters<typeof idOf>[0]) : null
+  const older =
+    'subscription' in invoice ? (invoice.subscription as Parameters<typeof idOf>[0]) : null
   return idOf(invoice.parent?.subscription_details?.subscription) ?? idOf(older)
 }
 
 function accountOf(invoice: InvoiceLike): string | undefined {
-  return invoice.metadata?.['account_id'] ?? invoice.parent?.subscription_details?.metadata?.['account_id']
+  return (
+    invoice.metadata?.['account_id'] ??
+    invoice.parent?.subscription_details?.metadata?.['account_id']
+  )
 }

@@ -32,6 +32,5 @@ export const hookledger = createHookledger({
   ],
 })
 
-export default hookledger
 export { routes } from './routes.ts'
 export { setup } from './setup.ts'

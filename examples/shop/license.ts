@@ -21,18 +21,34 @@ import {
 } from 'hookledger'
 import { histories } from './histories.ts'
 import { isFree, isListPrice } from './prices.ts'
-import { stateOf, subjectOf, withEffect, withPayment, withReversal, type Facts } from './order-facts.ts'
+import {
+  stateOf,
+  subjectOf,
+  withEffect,
+  withPayment,
+  withReversal,
+  type Facts,
+} from './order-facts.ts'
 
 /** `email:ada@example.com`, or nothing where no address was given. */
 function emailSubject(email: string | null | undefined): string | undefined {
-  return email === null || email === undefined || email === '' ? undefined : `email:${email.toLowerCase()}`
+  return email === null || email === undefined || email === ''
+    ? undefined
+    : `email:${email.toLowerCase()}`
 }
 
 export const license = defineWorkflow('license', {
   sources: ['stripe'],
   initial: 'pending',
   opens: 'event',
-  states: { pending: {}, paid: { entitles: true }, disputed: {}, refunded: {}, lost: {}, canceled: {} },
+  states: {
+    pending: {},
+    paid: { entitles: true },
+    disputed: {},
+    refunded: {},
+    lost: {},
+    canceled: {},
+  },
   transitions: {
     pending: ['paid', 'disputed', 'lost', 'canceled'],
     canceled: ['paid', 'disputed', 'lost'],
@@ -41,15 +57,24 @@ export const license = defineWorkflow('license', {
     refunded: ['paid', 'disputed', 'lost'],
     lost: ['paid', 'disputed'],
   },
-  effects: { license: {}, buyer: {}, refund: {}, disputeOpened: {}, disputeClosed: {}, expired: {} },
+  effects: {
+    license: {},
+    buyer: {},
+    refund: {},
+    disputeOpened: {},
+    disputeClosed: {},
+    expired: {},
+  },
   accepts: ({ event, paid }) => isFree(event) || isListPrice(paid),
   compare: ({ event, paid, expected }) =>
-    isFree(event) || (isListPrice(paid) && paid.currency === expected.currency && paid.amount >= expected.amount),
+    isFree(event) ||
+    (isListPrice(paid) && paid.currency === expected.currency && paid.amount >= expected.amount),
   histories,
 })
   .on(['checkout.session.completed', 'checkout.session.async_payment_succeeded'], {
     order: ({ event: { data } }) => orderOfSession(data.object),
-    learn: ({ event: { data } }) => names({ session: data.object.id, payment_intent: data.object.payment_intent }),
+    learn: ({ event: { data } }) =>
+      names({ session: data.object.id, payment_intent: data.object.payment_intent }),
     decide: ({ event, order, payments, effects }) => {
       const session = event.data.object
       if (session.payment_status === 'unpaid') return skip('not paid yet')
@@ -58,7 +83,11 @@ export const license = defineWorkflow('license', {
         id: idOf(session.payment_intent) ?? session.id,
         money: money(session.amount_total ?? 0, session.currency ?? ''),
       }
-      const buyer = { type: 'buyer', reference: session.id, data: { by: 'session', subject: email ?? null } } as const
+      const buyer = {
+        type: 'buyer',
+        reference: session.id,
+        data: { by: 'session', subject: email ?? null },
+      } as const
       const facts = withEffect(withPayment({ payments, effects }, paid), buyer)
       const subject = order.subject ?? subjectOf(facts)
       return fulfill({
@@ -78,7 +107,8 @@ export const license = defineWorkflow('license', {
       const id = intent.metadata['order_id']
       return id === undefined || id === '' ? byName('payment_intent', intent.id) : orderId(id)
     },
-    learn: ({ event: { data } }) => names({ payment_intent: data.object.id, charge: data.object.latest_charge }),
+    learn: ({ event: { data } }) =>
+      names({ payment_intent: data.object.id, charge: data.object.latest_charge }),
     unclaimed: 'ignore',
     decide: ({ event, order, payments, effects }) => {
       const intent = event.data.object
@@ -86,8 +116,13 @@ export const license = defineWorkflow('license', {
       const known = { payments, effects }
       const email = emailSubject(intent.metadata['email'])
       // without an address the payment is recorded, and the session does the rest
-      if (email === undefined) return fulfill({ to: stateOf(withPayment(known, paid)), payment: paid })
-      const buyer = { type: 'buyer', reference: intent.id, data: { by: 'intent', subject: email } } as const
+      if (email === undefined)
+        return fulfill({ to: stateOf(withPayment(known, paid)), payment: paid })
+      const buyer = {
+        type: 'buyer',
+        reference: intent.id,
+        data: { by: 'intent', subject: email },
+      } as const
       const facts = withEffect(withPayment(known, paid), buyer)
       const subject = order.subject ?? subjectOf(facts) ?? email
       return fulfill({
@@ -113,17 +148,26 @@ export const license = defineWorkflow('license', {
       const { id, status, amount, currency, payment_intent: intent } = event.data.object
       const known = { payments, effects }
       if (status === 'failed' || status === 'canceled') {
-        return reverse({ of: { type: 'refund', reference: id }, to: stateOf(withReversal(known, id)) })
+        return reverse({
+          of: { type: 'refund', reference: id },
+          to: stateOf(withReversal(known, id)),
+        })
       }
       if (status !== 'succeeded') return skip(`the refund is ${status ?? 'not decided yet'}`)
       const payment = idOf(intent) ?? onlyPayment(known)
       if (payment === undefined) return contradict('the refund names no payment', { refund: id })
-      const refund = { type: 'refund', reference: id, amount: money(amount, currency), payment } as const
+      const refund = {
+        type: 'refund',
+        reference: id,
+        amount: money(amount, currency),
+        payment,
+      } as const
       return fulfill({ to: stateOf(withEffect(known, refund)), effects: [refund] })
     },
   })
   .on('charge.refunded', {
-    order: ({ event: { data } }) => waitFor(names({ charge: data.object.id, payment_intent: data.object.payment_intent })),
+    order: ({ event: { data } }) =>
+      waitFor(names({ charge: data.object.id, payment_intent: data.object.payment_intent })),
     decide: () => skip('each refund has an event of its own'),
   })
   .on('charge.dispute.created', {
@@ -131,7 +175,11 @@ export const license = defineWorkflow('license', {
     learn: ({ event: { data } }) => names({ charge: data.object.charge }),
     decide: ({ event, payments, effects }) => {
       const { id, payment_intent: intent } = event.data.object
-      const opened = { type: 'disputeOpened', reference: id, data: { payment: idOf(intent) } } as const
+      const opened = {
+        type: 'disputeOpened',
+        reference: id,
+        data: { payment: idOf(intent) },
+      } as const
       return move({ to: stateOf(withEffect({ payments, effects }, opened)), once: opened })
     },
   })
@@ -160,7 +208,8 @@ interface SessionLike {
 }
 
 function orderOfSession(session: SessionLike): ReturnType<typeof orderId> {
-  if (session.mode !== undefined && session.mode !== 'payment') return notOurs(`its mode is ${session.mode}`)
+  if (session.mode !== undefined && session.mode !== 'payment')
+    return notOurs(`its mode is ${session.mode}`)
   const id = session.client_reference_id ?? session.metadata?.['order_id']
   if (id !== undefined && id !== '') return orderId(id)
   return waitFor(names({ session: session.id, payment_intent: session.payment_intent }))

@@ -14,10 +14,16 @@ export interface Facts {
 export type LicenseState = 'pending' | 'paid' | 'disputed' | 'refunded' | 'lost' | 'canceled'
 
 /** The facts with a payment that is being recorded. */
-export function withPayment(facts: Facts, paid: { readonly id: string; readonly money: Money }): Facts {
+export function withPayment(
+  facts: Facts,
+  paid: { readonly id: string; readonly money: Money },
+): Facts {
   const recorded = facts.payments.find((payment) => payment.id === paid.id)
   const others = facts.payments.filter((payment) => payment.id !== paid.id)
-  return { ...facts, payments: [...others, { id: paid.id, ...paid.money, ...recorded, applied: true }] }
+  return {
+    ...facts,
+    payments: [...others, { id: paid.id, ...paid.money, ...recorded, applied: true }],
+  }
 }
 
 /** The facts with an effect that is being recorded. */
@@ -33,7 +39,15 @@ export function withEffect(
 ): Facts {
   const { type, reference, amount, payment = null, data = {} } = added
   if (facts.effects.some((each) => each.type === type && each.reference === reference)) return facts
-  const recorded = { type, reference, payment, data, amount: amount?.amount ?? null, currency: amount?.currency ?? null, reversed: false }
+  const recorded = {
+    type,
+    reference,
+    payment,
+    data,
+    amount: amount?.amount ?? null,
+    currency: amount?.currency ?? null,
+    reversed: false,
+  }
   return { ...facts, effects: [...facts.effects, recorded] }
 }
 
@@ -41,17 +55,27 @@ export function withEffect(
 export function withReversal(facts: Facts, refund: string): Facts {
   return {
     ...facts,
-    effects: facts.effects.map((each) => (each.type === 'refund' && each.reference === refund ? { ...each, reversed: true } : each)),
+    effects: facts.effects.map((each) =>
+      each.type === 'refund' && each.reference === refund ? { ...each, reversed: true } : each,
+    ),
   }
 }
 
 /** The state that these facts add up to. */
 export function stateOf({ payments, effects }: Facts): LicenseState {
   const applied = payments.filter((payment) => payment.applied)
-  if (applied.length === 0) return effects.some((each) => each.type === 'expired') ? 'canceled' : 'pending'
-  const closed = new Map(effects.filter((each) => each.type === 'disputeClosed').map((each) => [each.reference, each]))
-  if (effects.some((each) => each.type === 'disputeOpened' && !closed.has(each.reference))) return 'disputed'
-  const lost = new Set([...closed.values()].filter((each) => each.data['outcome'] === 'lost').map((each) => each.data['payment']))
+  if (applied.length === 0)
+    return effects.some((each) => each.type === 'expired') ? 'canceled' : 'pending'
+  const closed = new Map(
+    effects.filter((each) => each.type === 'disputeClosed').map((each) => [each.reference, each]),
+  )
+  if (effects.some((each) => each.type === 'disputeOpened' && !closed.has(each.reference)))
+    return 'disputed'
+  const lost = new Set(
+    [...closed.values()]
+      .filter((each) => each.data['outcome'] === 'lost')
+      .map((each) => each.data['payment']),
+  )
   const stands = applied.some((payment) => !lost.has(payment.id) && !isRefunded(payment, effects))
   // a loss that names no payment of the order is one of the only payment that counts
   const unplaced = [...lost].some((id) => !payments.some((payment) => payment.id === id))
@@ -63,14 +87,17 @@ export function stateOf({ payments, effects }: Facts): LicenseState {
 function isRefunded(payment: Payment, effects: readonly Effect[]): boolean {
   let refunded = 0n
   for (const each of effects) {
-    if (each.type === 'refund' && each.payment === payment.id && !each.reversed) refunded += each.amount ?? 0n
+    if (each.type === 'refund' && each.payment === payment.id && !each.reversed)
+      refunded += each.amount ?? 0n
   }
   return payment.amount > 0n && refunded >= payment.amount
 }
 
 /** Who bought it: a session says so; until one does, the address that a payment intent carries. */
 export function subjectOf({ effects }: Facts): string | undefined {
-  const buyers = effects.filter((each) => each.type === 'buyer' && typeof each.data['subject'] === 'string')
+  const buyers = effects.filter(
+    (each) => each.type === 'buyer' && typeof each.data['subject'] === 'string',
+  )
   // of several, always the same one, whichever came first
   buyers.sort((a, b) => rank(a).localeCompare(rank(b)))
   const subject = buyers[0]?.data['subject']

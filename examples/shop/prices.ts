@@ -11,6 +11,8 @@ export function isListPrice(paid: Money): boolean {
 
 /** Whether Stripe itself says that nothing had to be paid (a full discount, a free trial of a product). */
 export function isFree(event: object): boolean {
-  const { data } = event as { readonly data?: { readonly object?: { readonly payment_status?: unknown } } }
+  const { data } = event as {
+    readonly data?: { readonly object?: { readonly payment_status?: unknown } }
+  }
   return data?.object?.payment_status === 'no_payment_required'
 }

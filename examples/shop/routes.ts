@@ -14,7 +14,9 @@ export interface RouteContext {
 }
 
 /** Serves the shop's routes; false for any other path. */
-export function routes(context: RouteContext): (request: IncomingMessage, response: ServerResponse, path: string) => boolean {
+export function routes(
+  context: RouteContext,
+): (request: IncomingMessage, response: ServerResponse, path: string) => boolean {
   return (request, response, path) => {
     if (path !== '/orders') return false
     void answer(context, request, response)
@@ -22,17 +24,32 @@ export function routes(context: RouteContext): (request: IncomingMessage, respon
   }
 }
 
-async function answer(context: RouteContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  context: RouteContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   try {
-    if (request.method !== 'POST') return send(response, 405, { error: 'POST an order: {"id": "1001", "email": "ada@example.com"}' })
+    if (request.method !== 'POST')
+      return send(response, 405, {
+        error: 'POST an order: {"id": "1001", "email": "ada@example.com"}',
+      })
     const body = await readJson(request)
     const order = orderOf(body)
     if (typeof order === 'string') return send(response, 400, { error: order })
-    const result: OpenOrderResult = await context.transaction((tx) => context.hookledger.openOrder(tx, order))
-    send(response, result === 'created' ? 201 : result === 'existed' ? 200 : 409, { id: order.id, result })
+    const result: OpenOrderResult = await context.transaction((tx) =>
+      context.hookledger.openOrder(tx, order),
+    )
+    send(response, result === 'created' ? 201 : result === 'existed' ? 200 : 409, {
+      id: order.id,
+      result,
+    })
   } catch (error) {
-    const known = error instanceof Error && 'code' in error && error.code === 'HKL_LEDGER_ORDER_INVALID'
-    send(response, known ? 400 : 503, { error: known ? error.message : 'the order could not be opened, try again' })
+    const known =
+      error instanceof Error && 'code' in error && error.code === 'HKL_LEDGER_ORDER_INVALID'
+    send(response, known ? 400 : 503, {
+      error: known ? error.message : 'the order could not be opened, try again',
+    })
   }
 }
 
@@ -45,11 +62,15 @@ function orderOf(body: unknown): Order | string {
   const id = fields['id'] ?? fields['order_id']
   if ((typeof id !== 'string' && typeof id !== 'number') || id === '') return 'id is missing'
   const email = fields['email']
-  const subject = fields['subject'] ?? (typeof email === 'string' && email !== '' ? `email:${email.toLowerCase()}` : undefined)
-  if (subject !== undefined && typeof subject !== 'string') return 'subject must be a text such as email:ada@example.com'
+  const subject =
+    fields['subject'] ??
+    (typeof email === 'string' && email !== '' ? `email:${email.toLowerCase()}` : undefined)
+  if (subject !== undefined && typeof subject !== 'string')
+    return 'subject must be a text such as email:ada@example.com'
   const amount = fields['amount'] ?? licensePrice.amount
   const currency = fields['currency'] ?? licensePrice.currency
-  if (typeof amount !== 'bigint' && typeof amount !== 'number' && typeof amount !== 'string') return 'amount must be in minor units'
+  if (typeof amount !== 'bigint' && typeof amount !== 'number' && typeof amount !== 'string')
+    return 'amount must be in minor units'
   if (typeof currency !== 'string') return 'currency must be an ISO code'
   try {
     return { id: String(id), workflow: 'license', subject, expected: money(amount, currency) }

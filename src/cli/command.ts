@@ -11,7 +11,7 @@ import type { ExitCode } from './exit-codes.ts'
 import { Output, type OutputStream } from './output.ts'
 
 /** What the shared options are, for the types of what they give. */
-export interface SharedArgs {
+export type SharedArgs = {
   readonly config: { type: 'string'; description: string; valueHint: string }
   readonly json: { type: 'boolean'; description: string }
   readonly quiet: { type: 'boolean'; description: string }
@@ -97,8 +97,12 @@ export function commandGroup(
   subCommands: Readonly<Record<string, CommandDef>>,
   otherwise: string,
 ): CommandDef {
-  const args: ArgsDef = { ...sharedArgs }
-  return defineCommand({ meta, args, subCommands: { ...subCommands }, default: otherwise })
+  return defineCommand({
+    meta,
+    args: sharedArgs as ArgsDef,
+    subCommands: { ...subCommands },
+    default: otherwise,
+  })
 }
 
 /** An error of use, in one line. */

@@ -19,7 +19,7 @@ const root: CommandDef = {
     version,
     description: 'Exactly-once fulfillment from at-least-once webhooks, on PostgreSQL',
   },
-  args: { ...sharedArgs },
+  args: sharedArgs,
   subCommands: commands,
 }
 

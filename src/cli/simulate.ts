@@ -66,7 +66,7 @@ export async function simulate(options: SimulateOptions): Promise<void> {
   })
   if (result.stopped || !(await settled(options))) return
   out.progress('audit: every promise as a query')
-  const report = await reportOf(db, result, options)
+  const report = await persistently(() => reportOf(db, result, options))
   out.result(report, (safe, style) => simulationText(safe, world.program, style))
   out.text('simulation finished')
 }
@@ -100,11 +100,23 @@ async function openOrder(url: string, order: SimulatedOrder): Promise<void> {
 async function settled({ db, out, signal }: SimulateOptions): Promise<boolean> {
   const until = performance.now() + settleMs
   while (!signal.aborted && performance.now() < until) {
-    if (await isWorkedOff(db)) return true
+    if (await persistently(() => isWorkedOff(db))) return true
     out.progress('waiting until every event is decided')
     await sleep(100)
   }
   return !signal.aborted
+}
+
+/** Whoever plays with this kills the database, too: it comes back, and so does the question. */
+async function persistently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (attempt === 10) throw error
+      await sleep(500)
+    }
+  }
 }
 
 async function reportOf(

@@ -14,7 +14,10 @@ type Events<SourceName extends string> = EventsOf<{ readonly stripe: StripeEvent
  *
  * @example handle('stripe', 'account.updated', async ({ event, db }) => { await db.query('…', [event.id]) })
  */
-export function handle<const SourceName extends string, const Type extends keyof Events<SourceName> & string>(
+export function handle<
+  const SourceName extends string,
+  const Type extends keyof Events<SourceName> & string,
+>(
   source: SourceName,
   types: Type | readonly Type[],
   run: (input: {

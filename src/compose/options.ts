@@ -44,7 +44,8 @@ export interface FindingOptions {
   /** By kind of finding. */
   readonly owners?: Readonly<Record<string, string>> | undefined
   /** Hours until a finding is due. Defaults: lag 24, contradiction 72. */
-  readonly dueHours?: { readonly lag?: number | undefined; readonly contradiction?: number | undefined } | undefined
+  readonly dueHours?:
+    { readonly lag?: number | undefined; readonly contradiction?: number | undefined } | undefined
 }
 
 /** A configured source with everything decided. */
@@ -90,17 +91,21 @@ const known: readonly (keyof HookledgerOptions)[] = [
  * @throws HookledgerError HKL_CONFIG_INVALID or HKL_CONFIG_UNKNOWN_NAME, one line that names the culprit
  */
 export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
-  if (typeof options !== 'object' || options === null) throw invalid('createHookledger takes an object of options')
+  if (typeof options !== 'object' || options === null)
+    throw invalid('createHookledger takes an object of options')
   for (const key of Object.keys(options)) requireKnown('option', key, known)
-  for (const key of Object.keys(options.limits ?? {})) requireKnown('limit', key, Object.keys(defaultLimits))
+  for (const key of Object.keys(options.limits ?? {}))
+    requireKnown('limit', key, Object.keys(defaultLimits))
   const environment = environmentOf(options)
   const sources = resolveSources(options, environment)
   const workflows = [...(options.workflows ?? [])]
   const handlers = [...(options.handlers ?? [])]
   for (const workflow of workflows) {
-    for (const name of workflow.sources) requireKnown(`source of workflow "${workflow.name}"`, name, sources.keys())
+    for (const name of workflow.sources)
+      requireKnown(`source of workflow "${workflow.name}"`, name, sources.keys())
   }
-  for (const handler of handlers) requireKnown('source of a handler', handler.source, sources.keys())
+  for (const handler of handlers)
+    requireKnown('source of a handler', handler.source, sources.keys())
   const schemaName = options.schema ?? environmentVariable('HOOKLEDGER_SCHEMA') ?? defaultSchema
   schemaPrefix(schemaName)
   if (options.acceptDurability !== undefined && options.acceptDurability.trim() === '') {
@@ -122,7 +127,10 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
 }
 
 function environmentOf(options: HookledgerOptions): Environment {
-  const named = [options.environment, ...Object.values(options.sources ?? {}).map((source) => source.environment)]
+  const named = [
+    options.environment,
+    ...Object.values(options.sources ?? {}).map((source) => source.environment),
+  ]
   const distinct = [...new Set(named.filter((each) => each !== undefined))]
   if (distinct.length > 1) {
     throw new HookledgerError(
@@ -131,18 +139,26 @@ function environmentOf(options: HookledgerOptions): Environment {
     )
   }
   const environment = distinct[0] ?? 'test'
-  if (environment !== 'live' && environment !== 'test') throw invalid(`environment must be 'live' or 'test'`)
+  if (environment !== 'live' && environment !== 'test')
+    throw invalid(`environment must be 'live' or 'test'`)
   return environment
 }
 
-function resolveSources(options: HookledgerOptions, environment: Environment): Map<string, ConfiguredSource> {
-  if (typeof options.sources !== 'object' || options.sources === null) throw invalid('sources must be an object: name → source')
+function resolveSources(
+  options: HookledgerOptions,
+  environment: Environment,
+): Map<string, ConfiguredSource> {
+  if (typeof options.sources !== 'object' || options.sources === null)
+    throw invalid('sources must be an object: name → source')
   const sources = new Map<string, ConfiguredSource>()
   for (const [name, source] of Object.entries(options.sources)) {
     if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
-      throw invalid(`source "${name.slice(0, 80)}": a name must be lower-case letters, digits, - or _, at most 63`)
+      throw invalid(
+        `source "${name.slice(0, 80)}": a name must be lower-case letters, digits, - or _, at most 63`,
+      )
     }
-    if (typeof source?.verify !== 'function') throw invalid(`source "${name}" is not a source: use stripe(…) or standardWebhooks(…)`)
+    if (typeof source?.verify !== 'function')
+      throw invalid(`source "${name}" is not a source: use stripe(…) or standardWebhooks(…)`)
     if (source.problem !== undefined) throw source.problem
     if (name === 'hookledger') throw invalid('the source name "hookledger" is reserved')
     sources.set(name, { name, source, account: source.account ?? name, environment })
@@ -153,28 +169,39 @@ function resolveSources(options: HookledgerOptions, environment: Environment): M
 function resolveLimits(given: Partial<Limits>): Limits {
   const limits = { ...defaultLimits, ...given }
   for (const [name, value] of Object.entries(limits)) {
-    if (!Number.isSafeInteger(value) || value < 1) throw invalid(`limits.${name} must be a positive integer`)
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw invalid(`limits.${name} must be a positive integer`)
   }
   if (limits.identityRetentionDays < limits.payloadRetentionDays) {
-    throw invalid('limits.identityRetentionDays must be at least limits.payloadRetentionDays: a body without its event is of no use')
+    throw invalid(
+      'limits.identityRetentionDays must be at least limits.payloadRetentionDays: a body without its event is of no use',
+    )
   }
   return Object.freeze(limits)
 }
 
 function resolveFindings(given: FindingOptions): FindingPolicy {
-  const hours = { lag: given.dueHours?.lag ?? 24, contradiction: given.dueHours?.contradiction ?? 72 }
+  const hours = {
+    lag: given.dueHours?.lag ?? 24,
+    contradiction: given.dueHours?.contradiction ?? 72,
+  }
   for (const [name, value] of Object.entries(hours)) {
-    if (!Number.isFinite(value) || value <= 0) throw invalid(`findings.dueHours.${name} must be a positive number`)
+    if (!Number.isFinite(value) || value <= 0)
+      throw invalid(`findings.dueHours.${name} must be a positive number`)
   }
   return {
     owner: given.owner ?? 'operations',
     owners: given.owners ?? {},
-    dueMs: { lag: Math.round(hours.lag * 3_600_000), contradiction: Math.round(hours.contradiction * 3_600_000) },
+    dueMs: {
+      lag: Math.round(hours.lag * 3_600_000),
+      contradiction: Math.round(hours.contradiction * 3_600_000),
+    },
   }
 }
 
 function resolveRules(rules: Readonly<Record<string, Combine>>): Readonly<Record<string, Combine>> {
-  for (const [name, rule] of Object.entries(rules)) requireKnown(`rule of entitlement "${name}"`, rule, ['any', 'max', 'sum'])
+  for (const [name, rule] of Object.entries(rules))
+    requireKnown(`rule of entitlement "${name}"`, rule, ['any', 'max', 'sum'])
   return rules
 }
 

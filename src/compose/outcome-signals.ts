@@ -18,7 +18,9 @@ export function emitOutcomes(signals: Signals, settled: readonly Settled[]): voi
       workflow: outcome.workflow,
       from: outcome.from,
       to: outcome.to,
-      effects: outcome.effects.map((each) => (each.reference === '' ? each.type : `${each.type} ${each.reference}`)),
+      effects: outcome.effects.map((each) =>
+        each.reference === '' ? each.type : `${each.type} ${each.reference}`,
+      ),
       granted: outcome.granted,
       revoked: outcome.revoked,
       findings: outcome.findings.map((each) => each.kind),

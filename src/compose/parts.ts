@@ -13,6 +13,7 @@ import { areNewest, registerStates, registerWorkflows } from '../ledger/register
 import { requireHealthy } from '../postgres/doctor.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
+import { describeDatabaseError } from '../postgres/sqlstate.ts'
 import { createDatabase, createPool, type PoolLike } from '../postgres/pool.ts'
 import { readStoredBody } from '../providers/stored-body.ts'
 import { checkWorkflow } from '../workflow/check-workflow.ts'
@@ -76,20 +77,30 @@ export class HookledgerParts {
     if (database !== undefined && typeof database !== 'string') {
       requireConnections(database)
       // the app's own pool may wait for ever for a connection that fell silent: a worker may not
-      return createDatabase(database, schemaName, { answerWithinMs: limits.statementTimeoutMs + 5000 })
+      return createDatabase(database, schemaName, {
+        answerWithinMs: limits.statementTimeoutMs + 5000,
+      })
     }
     const url = database ?? this.#databaseUrl ?? environmentVariable('DATABASE_URL')
     if (url === undefined) {
-      throw new HookledgerError('HKL_CONFIG_INVALID', 'no database: set DATABASE_URL, or give `database` in the configuration, or run "hookledger dev"')
+      throw new HookledgerError(
+        'HKL_CONFIG_INVALID',
+        'no database: set DATABASE_URL, or give `database` in the configuration, or run "hookledger dev"',
+      )
     }
-    const pool = createPool({ connectionString: url, statementTimeoutMs: limits.statementTimeoutMs })
+    const pool = createPool({
+      connectionString: url,
+      statementTimeoutMs: limits.statementTimeoutMs,
+    })
     this.#ownPool = pool
     return createDatabase(pool, schemaName)
   }
 
   receiver(): Receiver {
     // an endpoint stays healthy while no worker is there
-    this.#stopUpkeep ??= upkeepOnArrival(this.signals, () => runUpkeep(this.database(), this.config.limits))
+    this.#stopUpkeep ??= upkeepOnArrival(this.signals, () =>
+      runUpkeep(this.database(), this.config.limits),
+    )
     this.#receiver ??= new Receiver({
       database: this.database(),
       sources: inboxSources(this.config.sources),
@@ -128,7 +139,9 @@ export class HookledgerParts {
     if (!this.#areStatesKnown) await registerStates(this.database(), tx, workflow)
   }
 
-  #remember(registering: Promise<{ readonly warnings: readonly string[] }>): Promise<{ readonly warnings: readonly string[] }> {
+  #remember(
+    registering: Promise<{ readonly warnings: readonly string[] }>,
+  ): Promise<{ readonly warnings: readonly string[] }> {
     this.#registered = registering.catch((error: unknown) => {
       this.#registered = undefined
       throw error
@@ -136,14 +149,22 @@ export class HookledgerParts {
     return this.#registered
   }
 
-  async #register({ checksWorkflows }: { readonly checksWorkflows: boolean }): Promise<{ readonly warnings: readonly string[] }> {
+  async #register({
+    checksWorkflows,
+  }: {
+    readonly checksWorkflows: boolean
+  }): Promise<{ readonly warnings: readonly string[] }> {
     const { config } = this
     const warnings = await this.#requireHealthy()
     const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
     for (const workflow of checksWorkflows ? config.workflows : []) {
       warnings.push(...checkWorkflow(workflow, sends).map((each) => each.message))
     }
-    const registered = await registerWorkflows(this.database(), config.workflows, config.entitlementRules)
+    const registered = await registerWorkflows(
+      this.database(),
+      config.workflows,
+      config.entitlementRules,
+    )
     this.#areStatesKnown = true
     await this.#refreshNewest()
     warnings.push(...registered.warnings)
@@ -164,7 +185,11 @@ export class HookledgerParts {
 
   #requireHealthy(): Promise<string[]> {
     const { acceptDurability, environment, limits } = this.config
-    return requireHealthy(this.database(), { acceptDurability, environment, lockTimeoutMs: limits.lockTimeoutMs })
+    return requireHealthy(this.database(), {
+      acceptDurability,
+      environment,
+      lockTimeoutMs: limits.lockTimeoutMs,
+    })
   }
 
   async #refreshNewest(): Promise<void> {
@@ -181,14 +206,29 @@ export class HookledgerParts {
     const worker = `worker:${process.pid}`
     const { limits, registry, environment } = config
     const reading = { sources, parse: (bytes: Uint8Array) => contentOf(bytes, limits) }
-    const work = { db, ledger, reading, registry, environment, mayIgnore: () => this.#newest, limits, signals, worker }
+    const work = {
+      db,
+      ledger,
+      reading,
+      registry,
+      environment,
+      mayIgnore: () => this.#newest,
+      limits,
+      signals,
+      worker,
+    }
     return { work, sweep: { db, ledger, sources, limits, worker } }
   }
 
   async worker(options: WorkerOptions = {}): Promise<Worker> {
     const { work, sweep } = await this.contexts()
     const worker = createWorker(
-      { work, sweep, upkeep: async () => void (await runUpkeep(work.db, work.limits)), refreshNewest: () => this.#refreshNewest() },
+      {
+        work,
+        sweep,
+        upkeep: async () => void (await runUpkeep(work.db, work.limits)),
+        refreshNewest: () => this.#refreshNewest(),
+      },
       options,
     )
     const unhear = this.signals.on('inbox.events.stored', () => worker.wake())
@@ -208,7 +248,7 @@ export class HookledgerParts {
     const scan = createScan(work)
     await sweepOnce(sweep)
     let events = 0
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       if (performance.now() >= until) return { events, idle: false }
       const next = await scan.next()
       const suspect = next.more ? null : await runSuspect(work)
@@ -226,7 +266,15 @@ export class HookledgerParts {
     const now = performance.now()
     if (this.#upkeptAt !== undefined && now - this.#upkeptAt < 3_600_000) return
     this.#upkeptAt = now
-    await runUpkeep(this.database(), this.config.limits)
+    try {
+      await runUpkeep(this.database(), this.config.limits)
+    } catch (error) {
+      // the events are decided: somebody in the way of a partition must not look like a failure of theirs
+      this.signals.emit('worker.loop.failed', {
+        loop: 'upkeep',
+        message: describeDatabaseError(error),
+      })
+    }
   }
 
   /** Works off exactly these events, if they are ready. */
@@ -252,9 +300,18 @@ export class HookledgerParts {
 
 /** A claim commits its batch row on a second connection while it holds the first: one is not enough. */
 function requireConnections(pool: PoolLike): void {
-  const most = 'options' in pool && typeof pool.options === 'object' && pool.options !== null && 'max' in pool.options ? pool.options.max : undefined
+  const most =
+    'options' in pool &&
+    typeof pool.options === 'object' &&
+    pool.options !== null &&
+    'max' in pool.options
+      ? pool.options.max
+      : undefined
   if (typeof most !== 'number' || most >= 3) return
-  throw new HookledgerError('HKL_CONFIG_INVALID', `database: the pool allows ${most} connections, at least 3 are needed (max: 3)`)
+  throw new HookledgerError(
+    'HKL_CONFIG_INVALID',
+    `database: the pool allows ${most} connections, at least 3 are needed (max: 3)`,
+  )
 }
 
 const unreadable = {
@@ -265,7 +322,10 @@ const unreadable = {
   too_many_keys: 'unreadable: the body has too many keys',
 } as const
 
-function contentOf(bytes: Uint8Array, limits: { readonly jsonDepth: number; readonly jsonKeys: number }): EventContent {
+function contentOf(
+  bytes: Uint8Array,
+  limits: { readonly jsonDepth: number; readonly jsonKeys: number },
+): EventContent {
   const read = readStoredBody(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys })
   if (!read.ok) return { readable: false, reason: unreadable[read.reason] }
   return { readable: true, value: read.value }

@@ -8,7 +8,9 @@ import type { Environment } from '../workflow/event.ts'
 import type { ConfiguredSource } from './options.ts'
 
 /** The sources as the receiver takes them. */
-export function inboxSources(sources: ReadonlyMap<string, ConfiguredSource>): ReadonlyMap<string, InboxSource> {
+export function inboxSources(
+  sources: ReadonlyMap<string, ConfiguredSource>,
+): ReadonlyMap<string, InboxSource> {
   return new Map(
     [...sources].map(([name, { source, account, environment }]) => [
       name,

@@ -46,12 +46,19 @@ export interface WorkerParts {
 /** Creates a worker; nothing runs before `start`. */
 export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker {
   const shared = new SharedWork(parts, options)
-  const claims = Array.from({ length: options.loops ?? 2 }, (_, index) => claimLoop(shared, index + 1))
+  const claims = Array.from({ length: options.loops ?? 2 }, (_, index) =>
+    claimLoop(shared, index + 1),
+  )
   const wakeClaims = (): void => {
     for (const loop of claims) loop.wake()
   }
   const suspects = suspectLoop(shared)
-  const loops: readonly Loop[] = [sweepLoop(shared, suspects, wakeClaims), suspects, slowLoop(shared), ...claims]
+  const loops: readonly Loop[] = [
+    sweepLoop(shared, suspects, wakeClaims),
+    suspects,
+    slowLoop(shared),
+    ...claims,
+  ]
   return {
     async start() {
       await adoptDeadBatches(parts.sweep) // before the first claim: what killed the last worker runs alone
@@ -84,7 +91,10 @@ class SharedWork {
       const done = await run()
       const { settled } = done.report
       if (settled.length > 0) {
-        signals.emit('inbox.batch.finished', { events: settled.length, durationMs: performance.now() - startedAt })
+        signals.emit('inbox.batch.finished', {
+          events: settled.length,
+          durationMs: performance.now() - startedAt,
+        })
         emitOutcomes(signals, settled)
       }
       return done
@@ -114,7 +124,9 @@ function suspectLoop(shared: SharedWork): Loop {
     signals: work.signals,
     turn: async () => {
       if (!(await hasSuspects(work))) return false
-      const { report } = await shared.gate.alone(() => shared.batch(async () => ({ report: await runSuspect(work) })))
+      const { report } = await shared.gate.alone(() =>
+        shared.batch(async () => ({ report: await runSuspect(work) })),
+      )
       return report.settled.length > 0
     },
   })
@@ -172,6 +184,8 @@ async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolea
 }
 
 async function hasSuspects(work: WorkContext): Promise<boolean> {
-  const rows = await work.db.query({ text: `select 1 from ${work.db.schema}inbox_suspects where due_at <= now() limit 1` })
+  const rows = await work.db.query({
+    text: `select 1 from ${work.db.schema}inbox_suspects where due_at <= now() limit 1`,
+  })
   return rows.length > 0
 }

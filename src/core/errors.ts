@@ -121,5 +121,7 @@ export class RetryAfter extends Error {
 
 /** Whether an error, from whichever copy of this module, says that trying again is useless. */
 export function isPermanent(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'permanent' in error && error.permanent === true
+  return (
+    typeof error === 'object' && error !== null && 'permanent' in error && error.permanent === true
+  )
 }

@@ -5,7 +5,8 @@
  */
 
 /** Every step: receiver R0–R10, worker W0–W7. */
-export type Step = `R${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10}` | `W${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7}`
+export type Step =
+  `R${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10}` | `W${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7}`
 
 /** Called at a step that the plan names; may never return (kill), throw or wait. */
 export type FailpointAction = (step: Step) => void | Promise<void>

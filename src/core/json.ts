@@ -15,7 +15,8 @@ function hasBigint(value: unknown): boolean {
 
 function write(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()
-  if (typeof value !== 'object' || value === null || value instanceof Date) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || value instanceof Date)
+    return JSON.stringify(value)
   const fields: string[] = []
   if (Array.isArray(value)) {
     for (const item of value as unknown[]) fields.push(item === undefined ? 'null' : write(item))

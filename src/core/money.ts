@@ -31,10 +31,32 @@ function exactInteger(amount: bigint | number | string): bigint {
 }
 
 const exponents: Readonly<Record<string, number>> = {
-  BIF: 0, CLP: 0, DJF: 0, GNF: 0, ISK: 0, JPY: 0, KMF: 0, KRW: 0, PYG: 0, RWF: 0, UGX: 0,
-  UYI: 0, VND: 0, VUV: 0, XAF: 0, XOF: 0, XPF: 0,
-  BHD: 3, IQD: 3, JOD: 3, KWD: 3, LYD: 3, OMR: 3, TND: 3,
-  CLF: 4, UYW: 4,
+  BIF: 0,
+  CLP: 0,
+  DJF: 0,
+  GNF: 0,
+  ISK: 0,
+  JPY: 0,
+  KMF: 0,
+  KRW: 0,
+  PYG: 0,
+  RWF: 0,
+  UGX: 0,
+  UYI: 0,
+  VND: 0,
+  VUV: 0,
+  XAF: 0,
+  XOF: 0,
+  XPF: 0,
+  BHD: 3,
+  IQD: 3,
+  JOD: 3,
+  KWD: 3,
+  LYD: 3,
+  OMR: 3,
+  TND: 3,
+  CLF: 4,
+  UYW: 4,
 }
 
 /** How many decimal digits the currency's minor unit has (ISO 4217: JPY 0, USD 2, KWD 3). */
@@ -51,7 +73,9 @@ export function wholeUnits(value: Money): bigint {
 export function formatMoney(value: Money): string {
   const digits = minorUnitDigits(value.currency)
   const sign = value.amount < 0n ? '-' : ''
-  const text = (value.amount < 0n ? -value.amount : value.amount).toString().padStart(digits + 1, '0')
+  const text = (value.amount < 0n ? -value.amount : value.amount)
+    .toString()
+    .padStart(digits + 1, '0')
   const whole = text.slice(0, text.length - digits)
   return `${sign}${whole}${digits === 0 ? '' : `.${text.slice(-digits)}`} ${value.currency}`
 }

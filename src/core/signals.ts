@@ -8,7 +8,11 @@ export interface SignalMap {
   /** Deliveries were stored; `events` are new ones. A worker in the same process wakes on it. */
   'inbox.events.stored': { readonly events: number; readonly duplicates: number }
   /** A request was answered without being stored. */
-  'inbox.request.rejected': { readonly source: string; readonly reason: string; readonly status: number }
+  'inbox.request.rejected': {
+    readonly source: string
+    readonly reason: string
+    readonly status: number
+  }
   /** An event has an outcome. */
   'inbox.event.decided': EventOutcome
   /** A worker ran a batch. */

@@ -25,7 +25,8 @@ export class BatchOutdated extends Error {
 }
 
 /** What to do with a batch that failed. */
-export type BatchRemedy = 'without_event' | 'decide_again' | 'without_new_orders' | 'run_again' | 'split' | 'give_up'
+export type BatchRemedy =
+  'without_event' | 'decide_again' | 'without_new_orders' | 'run_again' | 'split' | 'give_up'
 
 /** Judges the failure of a batch. */
 export function remedyOf(error: unknown): BatchRemedy {
@@ -56,17 +57,37 @@ export type EventVerdict =
 
 /** Judges the failure of one event, given how often it failed before. */
 export function judgeEventFailure(
-  error: unknown,
+  thrown: unknown,
   failures: number,
-  limits: { readonly maxAttempts: number; readonly firstRetryMs: number; readonly maxRetryMs: number },
+  limits: {
+    readonly maxAttempts: number
+    readonly firstRetryMs: number
+    readonly maxRetryMs: number
+  },
 ): EventVerdict {
-  const message = describe(error)
+  const { error, message } = readable(thrown)
   if (isPermanent(error)) return { dead: true, reason: message }
   if (isHopeless(error)) return { dead: true, reason: message }
   if (error instanceof HookledgerError && !error.retryable) return { dead: true, reason: message }
-  if (failures + 1 >= limits.maxAttempts) return { dead: true, reason: `failed ${failures + 1} times, last: ${message}` }
+  if (failures + 1 >= limits.maxAttempts)
+    return { dead: true, reason: `failed ${failures + 1} times, last: ${message}` }
   const options = { firstMs: limits.firstRetryMs, maxMs: limits.maxRetryMs }
-  return { dead: false, delayMs: askedDelay(error, limits.maxRetryMs) ?? backoffMs(failures + 1, Math.random(), options), error: message }
+  return {
+    dead: false,
+    delayMs:
+      askedDelay(error, limits.maxRetryMs) ?? backoffMs(failures + 1, Math.random(), options),
+    error: message,
+  }
+}
+
+/** Anything can be thrown, also what throws when it is looked at: that must not fail the batch around it. */
+function readable(thrown: unknown): { readonly error: unknown; readonly message: string } {
+  try {
+    isPermanent(thrown)
+    return { error: thrown, message: describe(thrown) }
+  } catch {
+    return { error: null, message: 'an error that cannot be read was thrown' }
+  }
 }
 
 /** The delay that the user's code asked for; null where it asked for none, or for something else than a number. */
@@ -80,7 +101,11 @@ function askedDelay(error: unknown, mostMs: number): number | null {
  * transaction may free it or bring it.
  */
 function isHopeless(error: unknown): boolean {
-  return isSql(error) && classify(error) === 'poison' && !['23503', '23505', '23P01'].includes(sqlstateOf(error) ?? '')
+  return (
+    isSql(error) &&
+    classify(error) === 'poison' &&
+    !['23503', '23505', '23P01'].includes(sqlstateOf(error) ?? '')
+  )
 }
 
 function isSql(error: unknown): boolean {
@@ -93,11 +118,15 @@ function isSql(error: unknown): boolean {
  */
 function describe(error: unknown): string {
   if (isSql(error)) return describeDatabaseError(error)
-  if (error instanceof Error) return clean(`${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`)
+  if (error instanceof Error)
+    return clean(`${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`)
   return 'a value that is not an error was thrown'
 }
 
 function clean(text: string): string {
-  const flat = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim()
+  const flat = text
+    .toWellFormed()
+    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ')
+    .trim()
   return flat === '' ? 'an error without a message' : flat.slice(0, 500)
 }

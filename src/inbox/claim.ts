@@ -18,7 +18,12 @@ export interface ClaimedRow {
 
 /** What to claim: the next ones after a key, exactly these, or a suspect (the one longest due, or this). */
 export type Selection =
-  | { readonly kind: 'next'; readonly after: bigint; readonly limit: number; readonly except?: readonly bigint[] }
+  | {
+      readonly kind: 'next'
+      readonly after: bigint
+      readonly limit: number
+      readonly except?: readonly bigint[]
+    }
   | { readonly kind: 'these'; readonly keys: readonly bigint[] }
   | { readonly kind: 'suspect'; readonly key?: bigint }
 
@@ -27,7 +32,10 @@ export type Selection =
  * server's deadlock_timeout, so that a worker always yields; plans of keyed access stay what they are
  * whatever the statistics say.
  */
-export function claimSetup(limits: { readonly lockTimeoutMs: number; readonly statementTimeoutMs: number }): string {
+export function claimSetup(limits: {
+  readonly lockTimeoutMs: number
+  readonly statementTimeoutMs: number
+}): string {
   return [
     `set local lock_timeout = ${Math.trunc(limits.lockTimeoutMs)}`,
     `set local statement_timeout = ${Math.trunc(limits.statementTimeoutMs)}`,
@@ -68,7 +76,11 @@ export function claimStatement(schema: string, kind: 'next' | 'these' | 'suspect
 }
 
 /** Locks rows. What it returns must be re-read: another worker may have finished it meanwhile. */
-export async function claim(db: Database, tx: Executor, selection: Selection): Promise<ClaimedRow[]> {
+export async function claim(
+  db: Database,
+  tx: Executor,
+  selection: Selection,
+): Promise<ClaimedRow[]> {
   const rows = await tx.query<ReadyRow>({
     text: claimStatement(db.schema, selection.kind),
     values:

@@ -24,18 +24,32 @@ export interface LedgerPort {
   lockOrders(
     tx: Executor,
     ids: readonly string[],
-    openable: readonly { readonly id: string; readonly workflow: string; readonly initial: string }[],
-  ): Promise<{ readonly ledgers: ReadonlyMap<string, OrderLedger>; readonly held: ReadonlySet<string> }>
+    openable: readonly {
+      readonly id: string
+      readonly workflow: string
+      readonly initial: string
+    }[],
+  ): Promise<{
+    readonly ledgers: ReadonlyMap<string, OrderLedger>
+    readonly held: ReadonlySet<string>
+  }>
   writeNames(
     tx: Executor,
     writes: readonly (SourceName & { readonly orderId: string | null })[],
   ): Promise<readonly (SourceName & { readonly orderId: string })[]>
   /** Which of these payments are recorded for an order already: `sourceId\npaymentId` → order. */
-  payers(tx: Executor, payments: readonly { readonly sourceId: number; readonly id: string }[]): Promise<ReadonlyMap<string, string>>
+  payers(
+    tx: Executor,
+    payments: readonly { readonly sourceId: number; readonly id: string }[],
+  ): Promise<ReadonlyMap<string, string>>
   apply(
     tx: Executor,
     batch: {
-      readonly decided: readonly { readonly outcome: Outcome; readonly attempts: number; readonly recorded: boolean }[]
+      readonly decided: readonly {
+        readonly outcome: Outcome
+        readonly attempts: number
+        readonly recorded: boolean
+      }[]
       readonly before: ReadonlyMap<string, OrderLedger>
       readonly after: ReadonlyMap<string, OrderLedger>
       readonly findings: readonly {

@@ -40,7 +40,8 @@ export interface InboxWrites {
 
 /** The parts, in no particular order: they all see the same snapshot. */
 export function inboxParts(schema: string, writes: InboxWrites): WritePart[] {
-  const of = (kind: string): Settled[] => writes.settled.filter((each) => each.outcome.kind === kind)
+  const of = (kind: string): Settled[] =>
+    writes.settled.filter((each) => each.outcome.kind === kind)
   return [
     takenPart(schema, writes),
     deferredPart(schema, of('deferred'), writes.defaultDeferralMs),
@@ -99,7 +100,9 @@ export function staysOverdue({ row }: Settled): boolean {
 }
 
 function waitsPart(s: string, settled: readonly Settled[]): WritePart | null {
-  const rows = settled.flatMap((each) => each.waits.map((name) => ({ ...name, key: each.row.key.toString() })))
+  const rows = settled.flatMap((each) =>
+    each.waits.map((name) => ({ ...name, key: each.row.key.toString() })),
+  )
   if (rows.length === 0) return null
   return {
     name: 'waits',
@@ -117,7 +120,10 @@ function waitsPart(s: string, settled: readonly Settled[]): WritePart | null {
 }
 
 /** Everything that wakes a deferred event: its names that are not bound yet, and every change of its order. */
-export function waitedNames(outcome: Outcome, isBound: (name: SourceName) => boolean): SourceName[] {
+export function waitedNames(
+  outcome: Outcome,
+  isBound: (name: SourceName) => boolean,
+): SourceName[] {
   const { wait, event } = outcome
   if (wait === null) return []
   const names: SourceName[] = wait.names
@@ -144,7 +150,11 @@ function ignoredPart(s: string, settled: readonly Settled[]): WritePart | null {
   }
 }
 
-function deadPart(s: string, settled: readonly Settled[], operatorOnly: ReadonlySet<bigint>): WritePart | null {
+function deadPart(
+  s: string,
+  settled: readonly Settled[],
+  operatorOnly: ReadonlySet<bigint>,
+): WritePart | null {
   if (settled.length === 0) return null
   return {
     name: 'died',
@@ -221,7 +231,11 @@ export function wakeParts(s: string, names: readonly SourceName[]): WritePart[] 
           select event_key, received_on, attempts, deadline_at, waits_for, overdue from woken_deferred
           union all select event_key, received_on, 0::smallint, null, null, false from woken_ignored) w
         order by event_key on conflict (event_key) do nothing returning 1)`,
-      values: [names.map((name) => name.kind), names.map((name) => name.sourceId), names.map((name) => name.value)],
+      values: [
+        names.map((name) => name.kind),
+        names.map((name) => name.sourceId),
+        names.map((name) => name.value),
+      ],
       atLeast: 'woken_found',
     },
     // one whose deadline passes at this moment is neither deferred nor ignored in this snapshot

@@ -8,7 +8,12 @@ import type { InboxEvent } from '../workflow/event.ts'
 import { unopenedOrder } from '../workflow/opening.ts'
 import type { Name, OrderLedger } from '../workflow/order.ts'
 import type { Outcome } from '../workflow/outcome.ts'
-import { settleWaiting, type Claim, type NamedOrder, type Resolved } from '../workflow/resolve-event.ts'
+import {
+  settleWaiting,
+  type Claim,
+  type NamedOrder,
+  type Resolved,
+} from '../workflow/resolve-event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { SourceName } from './ledger-port.ts'
 
@@ -19,8 +24,16 @@ export type BoundNames = ReadonlyMap<string, NamedOrder>
 export function namesOf(resolved: readonly Resolved[]): SourceName[] {
   return resolved.flatMap((each) => {
     const names =
-      each.kind === 'claim' ? each.learned : each.kind === 'waiting' ? each.waits.flatMap((wait) => [...wait.names, ...wait.learned]) : []
-    return names.map((name) => ({ sourceId: each.event.sourceId, kind: name.kind, value: name.value }))
+      each.kind === 'claim'
+        ? each.learned
+        : each.kind === 'waiting'
+          ? each.waits.flatMap((wait) => [...wait.names, ...wait.learned])
+          : []
+    return names.map((name) => ({
+      sourceId: each.event.sourceId,
+      kind: name.kind,
+      value: name.value,
+    }))
   })
 }
 
@@ -36,20 +49,28 @@ export function settleAll(
   const names = new Map(bound)
   let current = resolved
   for (;;) {
-    for (const each of current) if (each.kind === 'claim' && each.event.accountAllowed) teach(each, names, key)
+    for (const each of current)
+      if (each.kind === 'claim' && each.event.accountAllowed) teach(each, names, key)
     const lookup = (sourceId: number, name: Name): NamedOrder | null =>
       names.get(key({ sourceId, kind: name.kind, value: name.value })) ?? null
-    const next = current.map((each) => (each.kind === 'waiting' ? settleWaiting(each, lookup) : each))
+    const next = current.map((each) =>
+      each.kind === 'waiting' ? settleWaiting(each, lookup) : each,
+    )
     const settled = next.some((each, index) => each !== current[index])
     current = next
     if (!settled) return { resolved: current, names }
   }
 }
 
-function teach(claim: Claim, names: Map<string, NamedOrder>, key: (name: SourceName) => string): void {
+function teach(
+  claim: Claim,
+  names: Map<string, NamedOrder>,
+  key: (name: SourceName) => string,
+): void {
   for (const name of claim.learned) {
     const at = key({ sourceId: claim.event.sourceId, kind: name.kind, value: name.value })
-    if (!names.has(at)) names.set(at, { orderId: claim.orderId, workflow: claim.candidate.workflow.name })
+    if (!names.has(at))
+      names.set(at, { orderId: claim.orderId, workflow: claim.candidate.workflow.name })
   }
 }
 
@@ -78,7 +99,8 @@ export function foldBatch(input: FoldBatchInput): {
     allocate: input.decisionId,
     derive: input.derive,
     ownerOf: (sourceId, name) =>
-      input.names.get(input.nameKey({ sourceId, kind: name.kind, value: name.value }))?.orderId ?? null,
+      input.names.get(input.nameKey({ sourceId, kind: name.kind, value: name.value }))?.orderId ??
+      null,
     payerOf: (sourceId, paymentId) => payers.get(`${sourceId}\n${paymentId}`) ?? null,
   }
   for (const [orderId, claims] of groupByOrder(input.claims)) {
@@ -86,11 +108,13 @@ export function foldBatch(input: FoldBatchInput): {
     if (first === undefined) continue
     // an order that does not exist and that no event may open: its events wait for the app to open it
     const ledger = input.ledgers.get(orderId) ?? unopenedOrder(orderId, first.candidate.workflow)
-    for (const { candidate } of claims) if (candidate.workflow.name === ledger.workflow) adoptRenames(ledger, candidate.workflow)
+    for (const { candidate } of claims)
+      if (candidate.workflow.name === ledger.workflow) adoptRenames(ledger, candidate.workflow)
     const result = foldOrder(ledger, claims, context)
     outcomes.push(...result.outcomes)
     failures.push(...result.failures)
-    for (const payment of ledger.payments) payers.set(`${payment.sourceId}\n${payment.id}`, ledger.id)
+    for (const payment of ledger.payments)
+      payers.set(`${payment.sourceId}\n${payment.id}`, ledger.id)
   }
   return { outcomes, failures }
 }
@@ -99,15 +123,19 @@ export function foldBatch(input: FoldBatchInput): {
 function adoptRenames(ledger: OrderLedger, workflow: Workflow): void {
   if (ledger.workflow !== workflow.name) return
   if (!workflow.states.has(ledger.state)) {
-    for (const [name, options] of workflow.states) if (options.renamedFrom === ledger.state) ledger.state = name
+    for (const [name, options] of workflow.states)
+      if (options.renamedFrom === ledger.state) ledger.state = name
   }
   const renamed = new Map<string, string>()
-  for (const [name, { renamedFrom }] of workflow.effects) if (renamedFrom !== undefined) renamed.set(renamedFrom, name)
+  for (const [name, { renamedFrom }] of workflow.effects)
+    if (renamedFrom !== undefined) renamed.set(renamedFrom, name)
   if (renamed.size === 0) return
   ledger.effects = ledger.effects.map((row) => {
     const [base = '', suffix] = row.type.split(':')
     const name = renamed.get(base)
-    return name === undefined ? row : { ...row, type: suffix === undefined ? name : `${name}:${suffix}` }
+    return name === undefined
+      ? row
+      : { ...row, type: suffix === undefined ? name : `${name}:${suffix}` }
   })
 }
 

@@ -146,12 +146,19 @@ async function readBodies(
   const text = bodiesStatement(db.schema)
   const bodies = new Map<string, Uint8Array>()
   const inexact: string[] = []
-  for (const { event_key: key, body } of await tx.query<BodyRow>({ text, values: [keys, days], binary: true })) {
+  for (const { event_key: key, body } of await tx.query<BodyRow>({
+    text,
+    values: [keys, days],
+    binary: true,
+  })) {
     if (body === null) inexact.push(key)
     else bodies.set(key, body)
   }
   if (inexact.length === 0) return bodies
-  for (const { event_key: key, body } of await tx.query<BodyRow>({ text, values: [inexact, days] })) {
+  for (const { event_key: key, body } of await tx.query<BodyRow>({
+    text,
+    values: [inexact, days],
+  })) {
     if (body !== null) bodies.set(key, body)
   }
   return bodies

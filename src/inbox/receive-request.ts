@@ -37,12 +37,25 @@ export function createRequestReceiver(options: RequestReceiverOptions): RequestR
       const outcome = await receive(options, request, source)
       if (outcome.status === 200 && waitUntil !== undefined) {
         const keys = unfinished(outcome)
-        if (keys.length > 0) waitUntil(options.workOff(keys).catch(() => {}))
+        if (keys.length > 0)
+          keepAlive(
+            waitUntil,
+            options.workOff(keys).catch(() => {}),
+          )
       }
       return toResponse(outcome)
     } catch {
       return toResponse(failedInside)
     }
+  }
+}
+
+/** A platform that refuses to wait (its request context is gone) takes nothing back of what is stored. */
+function keepAlive(waitUntil: (work: Promise<unknown>) => void, work: Promise<unknown>): void {
+  try {
+    waitUntil(work)
+  } catch {
+    // the work goes on as long as the process does; whatever it leaves is for the next worker
   }
 }
 

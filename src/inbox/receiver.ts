@@ -87,6 +87,7 @@ export class Receiver {
   async ingest(request: IngestRequest): Promise<IngestOutcome> {
     const source = this.#sources.get(request.source)
     if (source === undefined) return this.refuse(unknownSource, 'unknown_source', notFound)
+    if (!isBytes(request.rawBody)) return this.refuse(request.source, 'not_bytes', notBytes)
     if (request.rawBody.byteLength > this.#bodyBytes) {
       return this.refuse(request.source, 'too_large', tooLarge)
     }
@@ -129,6 +130,20 @@ export class Receiver {
     if (result.stored) return { status: 200, events: result.events }
     return this.refuse(name, result.reason, unavailable(result.reason))
   }
+}
+
+/** In plain JavaScript anything may come; bytes of another realm are bytes too. */
+function isBytes(body: unknown): boolean {
+  return Object.prototype.toString.call(body) === '[object Uint8Array]'
+}
+
+/** 503, because the provider must not give the event up for a mistake in the app. */
+const notBytes: IngestRefusal = {
+  status: 503,
+  code: 'HKL_INBOX_BODY_CONSUMED',
+  message:
+    'rawBody is not a Uint8Array of the bytes that came, so the signature cannot be checked: read the raw body before any body parser (express.raw(), request.arrayBuffer()) and pass its bytes',
+  retryAfterSeconds: 60,
 }
 
 const notFound: IngestRefusal = {

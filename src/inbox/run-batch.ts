@@ -3,13 +3,19 @@
  * split until the bad event is alone; a lock that somebody else holds is yielded to at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
 import { deadOutcome } from '../workflow/orderless-outcome.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
-import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
 import { claim, claimSetup, type Selection } from './claim.ts'
 import { readClaimed } from './read-claimed.ts'
 import { inboxParts } from './outcome-parts.ts'
-import { workBatch, type BatchMode, type BatchReport, type UnopenedEvent, type WorkContext } from './work-batch.ts'
+import {
+  workBatch,
+  type BatchMode,
+  type BatchReport,
+  type UnopenedEvent,
+  type WorkContext,
+} from './work-batch.ts'
 
 /** The most times one batch is run again for the same keys before the loop backs off. */
 const maxReruns = 6
@@ -91,7 +97,8 @@ async function runSelection(
     report.left.push(...done.left)
     if (selection.kind !== 'suspect') await runGroups(ctx, grouped(done.unopened), report)
   } catch (error) {
-    if (reruns >= maxReruns) return exhausted(ctx, error, keysOf(selection, seen), mode, report, reruns)
+    if (reruns >= maxReruns)
+      return exhausted(ctx, error, keysOf(selection, seen), mode, report, reruns)
     await remedy(ctx, error, keysOf(selection, seen), mode, report, reruns)
   }
 }
@@ -100,7 +107,9 @@ async function runSelection(
 function keysOf(selection: Selection, seen: readonly bigint[]): Selection {
   const [first] = seen
   if (first === undefined) return selection
-  return selection.kind === 'suspect' ? { kind: 'suspect', key: first } : { kind: 'these', keys: [...seen] }
+  return selection.kind === 'suspect'
+    ? { kind: 'suspect', key: first }
+    : { kind: 'these', keys: [...seen] }
 }
 
 async function remedy(
@@ -130,8 +139,15 @@ async function remedy(
     case 'without_new_orders':
       if (mode.openNew) return again(selection, { ...mode, openNew: false })
       // not an order that would be opened: a name, or the row of an order that the app is opening
-      if (selection.kind === 'these') return runGroups(ctx, selection.keys.map((key) => [key]), report)
-      report.left.push(...(selection.kind === 'suspect' && selection.key !== undefined ? [selection.key] : []))
+      if (selection.kind === 'these')
+        return runGroups(
+          ctx,
+          selection.keys.map((key) => [key]),
+          report,
+        )
+      report.left.push(
+        ...(selection.kind === 'suspect' && selection.key !== undefined ? [selection.key] : []),
+      )
       return
     case 'run_again':
       await sleep(10 * 2 ** reruns * (0.5 + Math.random()))
@@ -142,6 +158,9 @@ async function remedy(
       throw error
   }
 }
+
+/** Somebody else's lock, no free connection, a server that starts: no event is to blame. */
+const crowded: ReadonlySet<string> = new Set(['55P03', '53300', '57P03'])
 
 /**
  * What failed as often as it may, and always as something that another run can mend: it may be one of
@@ -156,7 +175,11 @@ async function exhausted(
   report: RunReport,
   reruns: number,
 ): Promise<void> {
-  if (sqlstateOf(error) === undefined || classify(error) !== 'retry') throw error
+  const state = sqlstateOf(error)
+  const isRefusal = state !== undefined && !crowded.has(state) && classify(error) === 'retry'
+  // a fault of code: of what it was given, no connection throws these
+  const isFault = error instanceof TypeError || error instanceof RangeError
+  if (!isRefusal && !isFault) throw error
   return split(ctx, error, selection, mode, report, reruns)
 }
 
@@ -168,7 +191,8 @@ async function split(
   report: RunReport,
   reruns: number,
 ): Promise<void> {
-  if (selection.kind === 'suspect' && selection.key !== undefined) return failEvent(ctx, selection, selection.key, error, report)
+  if (selection.kind === 'suspect' && selection.key !== undefined)
+    return failEvent(ctx, selection, selection.key, error, report)
   if (selection.kind !== 'these') throw error
   const { keys } = selection
   const [only] = keys
@@ -184,17 +208,25 @@ async function split(
  * Runs groups of events in as few batches as can be. Where one has to wait for somebody, the others are
  * parted from it by halves; the group that is left alone with its wait cools down.
  */
-async function runGroups(ctx: WorkContext, groups: readonly (readonly bigint[])[], report: RunReport): Promise<void> {
+async function runGroups(
+  ctx: WorkContext,
+  groups: readonly (readonly bigint[])[],
+  report: RunReport,
+): Promise<void> {
   if (groups.length === 0) return
   const { limits } = ctx
-  const hasty = { ...ctx, limits: { ...limits, lockTimeoutMs: Math.min(limits.lockTimeoutMs, partLockTimeoutMs) } }
+  const hasty = {
+    ...ctx,
+    limits: { ...limits, lockTimeoutMs: Math.min(limits.lockTimeoutMs, partLockTimeoutMs) },
+  }
   const selection: Selection = { kind: 'these', keys: groups.flat() }
   try {
     const done = await workBatch(hasty, selection, wholeMode)
     report.settled.push(...done.settled)
     report.left.push(...done.left)
   } catch (error) {
-    if (remedyOf(error) !== 'without_new_orders') return remedy(ctx, error, selection, wholeMode, report, 0)
+    if (remedyOf(error) !== 'without_new_orders')
+      return remedy(ctx, error, selection, wholeMode, report, 0)
     if (groups.length === 1) return void report.cooling.push(...selection.keys)
     const middle = Math.ceil(groups.length / 2)
     await runGroups(ctx, groups.slice(0, middle), report)
@@ -210,9 +242,16 @@ function grouped(events: readonly UnopenedEvent[]): bigint[][] {
 }
 
 /** Records the failure of one event in a transaction of its own: tried again later, or dead. */
-async function failEvent(ctx: WorkContext, selection: Selection, key: bigint, error: unknown, report: RunReport): Promise<void> {
+async function failEvent(
+  ctx: WorkContext,
+  selection: Selection,
+  key: bigint,
+  error: unknown,
+  report: RunReport,
+): Promise<void> {
   const { db, ledger, limits, worker, reading } = ctx
-  const own: Selection = selection.kind === 'suspect' ? { kind: 'suspect', key } : { kind: 'these', keys: [key] }
+  const own: Selection =
+    selection.kind === 'suspect' ? { kind: 'suspect', key } : { kind: 'these', keys: [key] }
   const dead = await db.transaction(
     async (tx) => {
       const rows = await claim(db, tx, own)
@@ -220,13 +259,17 @@ async function failEvent(ctx: WorkContext, selection: Selection, key: bigint, er
       // another worker has it, or has finished it
       if (found === undefined || found.finished) return []
       const verdict = judgeEventFailure(error, found.row.attempts, limits)
-      const outcome = verdict.dead ? deadOutcome(found.event, found.decisionId, verdict.reason) : null
+      const outcome = verdict.dead
+        ? deadOutcome(found.event, found.decisionId, verdict.reason)
+        : null
       const settled = outcome === null ? [] : [{ row: found.row, outcome, waits: [] }]
       const parts = inboxParts(db.schema, {
         from: own.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
         taken: [found.row],
         settled,
-        retried: verdict.dead ? [] : [{ row: found.row, delayMs: verdict.delayMs, error: verdict.error }],
+        retried: verdict.dead
+          ? []
+          : [{ row: found.row, delayMs: verdict.delayMs, error: verdict.error }],
         defaultDeferralMs: limits.deferralMs,
         operatorOnly: new Set(),
         wakes: [],
@@ -236,7 +279,11 @@ async function failEvent(ctx: WorkContext, selection: Selection, key: bigint, er
       await ledger.apply(
         tx,
         {
-          decided: settled.map((each) => ({ outcome: each.outcome, attempts: found.row.attempts + 1, recorded: true })),
+          decided: settled.map((each) => ({
+            outcome: each.outcome,
+            attempts: found.row.attempts + 1,
+            recorded: true,
+          })),
           before: new Map(),
           after: new Map(),
           findings: settled.flatMap((each) =>

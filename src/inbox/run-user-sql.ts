@@ -21,12 +21,20 @@ type Plain = Extract<Resolved, { kind: 'plain' }>
  * Runs one function of the user's, at the longest `withinMs`: one that never returns must hold up
  * neither the batch nor this worker. It cannot be stopped, but its db refuses whatever it still tries.
  */
-async function runOne<T>(tx: Executor, key: bigint, withinMs: number, run: (db: UserExecutor) => Promise<T>): Promise<T> {
+async function runOne<T>(
+  tx: Executor,
+  key: bigint,
+  withinMs: number,
+  run: (db: UserExecutor) => Promise<T>,
+): Promise<T> {
   const db = userExecutor(tx)
   let timer: NodeJS.Timeout | undefined
   try {
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`its function did not return within ${withinMs} ms`)), withinMs)
+      timer = setTimeout(
+        () => reject(new Error(`its function did not return within ${withinMs} ms`)),
+        withinMs,
+      )
     })
     // a query that was not awaited would fail the commit, or the next event, in place of its own
     const result = await Promise.race([answeredRun(db, run), late])
@@ -56,7 +64,9 @@ export async function runPlainHandlers(
   await tx.query({ text: userPlannerSetup })
   const results: { event: InboxEvent; ignored: string | null }[] = []
   for (const { event, body, handler } of plain) {
-    const answer = await runOne(tx, event.key, withinMs, async (db) => handler.run({ event: body, db }))
+    const answer = await runOne(tx, event.key, withinMs, async (db) =>
+      handler.run({ event: body, db }),
+    )
     const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
     results.push({ event, ignored: refused ? answer.reason : null })
   }
@@ -82,7 +92,11 @@ export async function runEffectSql(
   for (const { outcome, effect, run } of runs) {
     const order = orders.get(outcome.orderId ?? '')
     await runOne(tx, outcome.event.key, withinMs, async (db) =>
-      run({ db, order: { id: outcome.orderId ?? '', subject: order?.subject ?? null }, effect: viewOf(effect, order) }),
+      run({
+        db,
+        order: { id: outcome.orderId ?? '', subject: order?.subject ?? null },
+        effect: viewOf(effect, order),
+      }),
     )
   }
 }
@@ -93,7 +107,8 @@ function functionOf(
   effect: LedgerEffect,
 ): ((input: ApplyInput) => Promise<void>) | undefined {
   const effects = workflow === null ? undefined : registry.workflows.get(workflow)?.effects
-  if (effect.type.endsWith(reversedSuffix)) return effects?.get(effect.type.slice(0, -reversedSuffix.length))?.reverse
+  if (effect.type.endsWith(reversedSuffix))
+    return effects?.get(effect.type.slice(0, -reversedSuffix.length))?.reverse
   return effects?.get(effect.type)?.apply
 }
 
@@ -101,6 +116,8 @@ function functionOf(
 function viewOf(effect: LedgerEffect, order: OrderLedger | undefined): ApplyInput['effect'] {
   if (!effect.type.endsWith(reversedSuffix)) return Object.freeze({ ...effect, reversed: false })
   const type = effect.type.slice(0, -reversedSuffix.length)
-  const original = viewEffects(order?.effects ?? []).find((each) => each.type === type && each.reference === effect.reference)
+  const original = viewEffects(order?.effects ?? []).find(
+    (each) => each.type === type && each.reference === effect.reference,
+  )
   return original ?? Object.freeze({ ...effect, type, reversed: true })
 }

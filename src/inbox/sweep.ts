@@ -110,7 +110,12 @@ export async function adoptDeadBatches(ctx: SweepContext): Promise<number> {
   })
 }
 
-async function countLoneDeaths(ctx: SweepContext, tx: Executor, keys: readonly string[], most: number): Promise<void> {
+async function countLoneDeaths(
+  ctx: SweepContext,
+  tx: Executor,
+  keys: readonly string[],
+  most: number,
+): Promise<void> {
   const s = ctx.db.schema
   const counted = await tx.query<{ event_key: string; starts: number }>({
     text: `update ${s}inbox_suspects u set starts = u.starts + 1, attempts = u.attempts + 1,
@@ -127,14 +132,22 @@ async function countLoneDeaths(ctx: SweepContext, tx: Executor, keys: readonly s
     tx,
     {
       decided: events.map(({ event, decisionId, attempts }) => ({
-        outcome: deadOutcome(event, decisionId, `it ended its worker ${most} times when it ran alone`),
+        outcome: deadOutcome(
+          event,
+          decisionId,
+          `it ended its worker ${most} times when it ran alone`,
+        ),
         attempts,
         recorded: true,
       })),
       before: new Map(),
       after: new Map(),
       findings: events.flatMap(({ event, decisionId }) =>
-        deadOutcome(event, decisionId, `it ended its worker ${most} times when it ran alone`).findings.map((draft) => ({
+        deadOutcome(
+          event,
+          decisionId,
+          `it ended its worker ${most} times when it ran alone`,
+        ).findings.map((draft) => ({
           draft,
           source: sourceText(event),
           orderId: null,
@@ -164,7 +177,11 @@ interface EventHead {
 }
 
 /** Events without their bodies, for decisions that need none. */
-async function readHeads(ctx: SweepContext, tx: Executor, keys: readonly string[]): Promise<EventHead[]> {
+async function readHeads(
+  ctx: SweepContext,
+  tx: Executor,
+  keys: readonly string[],
+): Promise<EventHead[]> {
   const s = ctx.db.schema
   const rows = await tx.query<{
     event_key: string
@@ -227,14 +244,24 @@ export async function expireDeferrals(ctx: SweepContext): Promise<number> {
     })
     if (due.length === 0) return 0
     const waits = new Map(due.map((row) => [BigInt(row.event_key), row]))
-    const heads = await readHeads(ctx, tx, due.map((row) => row.event_key))
+    const heads = await readHeads(
+      ctx,
+      tx,
+      due.map((row) => row.event_key),
+    )
     const ignored = heads.filter(({ event }) => waits.get(event.key)?.at_deadline === 'ignore')
     const overdue = heads.filter(({ event }) => waits.get(event.key)?.at_deadline !== 'ignore')
     await ctx.ledger.apply(
       tx,
       {
         decided: ignored.map(({ event, decisionId, attempts }) => ({
-          outcome: { ...emptyOutcome, decisionId, event, kind: 'ignored', reason: `nothing claimed it: it waited for ${waits.get(event.key)?.waits_for}` },
+          outcome: {
+            ...emptyOutcome,
+            decisionId,
+            event,
+            kind: 'ignored',
+            reason: `nothing claimed it: it waited for ${waits.get(event.key)?.waits_for}`,
+          },
           attempts,
           recorded: true,
         })),
@@ -290,7 +317,11 @@ export async function rescueWaits(db: Database): Promise<number> {
           and (n.order_id is not null or o.updated_at > d.deferred_at or o.opened_at > d.deferred_at)
         limit 1000`,
     })
-    const names: SourceName[] = rows.map((row) => ({ kind: row.kind, sourceId: row.source_id, value: row.name }))
+    const names: SourceName[] = rows.map((row) => ({
+      kind: row.kind,
+      sourceId: row.source_id,
+      value: row.name,
+    }))
     return (await runParts(tx, wakeParts(s, names))).get('woken') ?? 0
   })
 }

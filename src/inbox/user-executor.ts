@@ -24,9 +24,15 @@ export function userExecutor(tx: Executor): HeldExecutor {
   let failure: { readonly error: unknown } | null = null
   const unanswered = new Set<Promise<unknown>>()
 
-  async function ask<R extends object>(text: string, values: readonly unknown[]): Promise<Result<R>> {
+  async function ask<R extends object>(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<Result<R>> {
     if (!open) {
-      throw new HookledgerError('HKL_TRANSACTION_CONTROL', 'this db ended with its transaction: await every query before returning')
+      throw new HookledgerError(
+        'HKL_TRANSACTION_CONTROL',
+        'this db ended with its transaction: await every query before returning',
+      )
     }
     try {
       refuseTransactionControl(text)

@@ -19,7 +19,13 @@ import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import type { FindingKind } from '../workflow/finding-kinds.ts'
-import { inboxParts, staysOverdue, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
+import {
+  inboxParts,
+  staysOverdue,
+  waitedNames,
+  type Retried,
+  type Settled,
+} from './outcome-parts.ts'
 import { deadOutcome, orderlessOutcome, type Orderless } from '../workflow/orderless-outcome.ts'
 import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
 import { readClaimed, type ClaimedEvent, type EventReading } from './read-claimed.ts'
@@ -73,7 +79,11 @@ const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], 
  * Runs one batch in one transaction. Throws what made it roll back; the batch row is gone then, so
  * that nobody takes this worker for dead.
  */
-export async function workBatch(ctx: WorkContext, selection: Selection, mode: BatchMode): Promise<BatchReport> {
+export async function workBatch(
+  ctx: WorkContext,
+  selection: Selection,
+  mode: BatchMode,
+): Promise<BatchReport> {
   const batch = new Batch(ctx, selection, mode)
   try {
     return await ctx.db.transaction((tx) => batch.run(tx), {
@@ -119,7 +129,13 @@ class Batch {
     const kept = new Set([...decided.settled, ...decided.retried].map((each) => each.row.key))
     const left = open.map((each) => each.row.key).filter((key) => !kept.has(key))
     await this.#apply(tx, rows, decided, new Set(left))
-    return { claimed: rows.map((row) => row.key), settled: decided.settled, retried: decided.retried, left, unopened: decided.unopened }
+    return {
+      claimed: rows.map((row) => row.key),
+      settled: decided.settled,
+      retried: decided.retried,
+      left,
+      unopened: decided.unopened,
+    }
   }
 
   /**
@@ -131,7 +147,12 @@ class Batch {
     this.#registered = true
     await db.query({
       text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker) values ($1, $2::bigint[], $3, $4)`,
-      values: [this.#id, rows.map((row) => row.key.toString()), this.#selection.kind === 'suspect', worker],
+      values: [
+        this.#id,
+        rows.map((row) => row.key.toString()),
+        this.#selection.kind === 'suspect',
+        worker,
+      ],
     })
     const locked = await tx.query({
       text: `select 1 from ${db.schema}inbox_batches where batch_id = $1 for update`,
@@ -144,21 +165,33 @@ class Batch {
     if (!this.#registered) return
     const { db } = this.#ctx
     try {
-      await db.query({ text: `delete from ${db.schema}inbox_batches where batch_id = $1`, values: [this.#id] })
+      await db.query({
+        text: `delete from ${db.schema}inbox_batches where batch_id = $1`,
+        values: [this.#id],
+      })
     } catch {
       // the row stays, and its events will run alone once: slower, and just as safe
     }
   }
 
-  async #decide(tx: Executor, open: readonly ClaimedEvent[], first: readonly Resolved[]): Promise<DecidedBatch> {
+  async #decide(
+    tx: Executor,
+    open: readonly ClaimedEvent[],
+    first: readonly Resolved[],
+  ): Promise<DecidedBatch> {
     const { ledger } = this.#ctx
     const rowOf = new Map(open.map((each) => [each.event, each]))
     const bound = await ledger.lookupNames(tx, namesOf(first))
     const { resolved, names } = settleAll(first, bound, (name) => ledger.nameKey(name))
-    const naming = this.#mode.openNew ? [] : resolved.flatMap((each) => unboundOf(each, bound, (name) => ledger.nameKey(name)))
+    const naming = this.#mode.openNew
+      ? []
+      : resolved.flatMap((each) => unboundOf(each, bound, (name) => ledger.nameKey(name)))
     const later = new Set(naming.map((each) => each.key))
     const present = resolved.filter(({ event }) => !later.has(event.key))
-    const { orders, before, ready, unopened } = await this.#lock(tx, present.filter((each) => each.kind === 'claim'))
+    const { orders, before, ready, unopened } = await this.#lock(
+      tx,
+      present.filter((each) => each.kind === 'claim'),
+    )
     const folded = await this.#fold(tx, ready, orders, names, rowOf)
     const outcomes: Outcome[] = [...folded.outcomes]
     const failures = folded.failures.map(({ claim: { event }, error }) => ({ event, error }))
@@ -169,10 +202,16 @@ class Batch {
       outcomes.push(orderlessOutcome(each as Orderless, rowOf.get(each.event)?.decisionId ?? 0n))
     }
     const plain = present.filter((each) => each.kind === 'plain')
-    for (const { event, ignored } of await runPlainHandlers(tx, plain, this.#ctx.limits.watchdogMs)) {
+    for (const { event, ignored } of await runPlainHandlers(
+      tx,
+      plain,
+      this.#ctx.limits.watchdogMs,
+    )) {
       const base = { ...emptyOutcome, decisionId: rowOf.get(event)?.decisionId ?? 0n, event }
       outcomes.push(
-        ignored === null ? { ...base, kind: 'handled', reason: `handled ${event.eventType}` } : { ...base, kind: 'ignored', reason: ignored },
+        ignored === null
+          ? { ...base, kind: 'handled', reason: `handled ${event.eventType}` }
+          : { ...base, kind: 'ignored', reason: ignored },
       )
     }
     const settled: Settled[] = []
@@ -187,8 +226,10 @@ class Batch {
     const taken = await this.#boundNames(tx, outcomes, bound)
     for (const outcome of outcomes) {
       const found = rowOf.get(outcome.event)
-      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean => taken.has(ledger.nameKey(name))
-      if (found !== undefined) settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
+      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean =>
+        taken.has(ledger.nameKey(name))
+      if (found !== undefined)
+        settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
     }
     return { settled, retried, before, after: orders, unopened: [...naming, ...unopened], bound }
   }
@@ -197,15 +238,22 @@ class Batch {
    * The names that need not be waited for: bound already, or by this very batch. What a decision says
    * is missing was not looked up before it, so that it is now.
    */
-  async #boundNames(tx: Executor, outcomes: readonly Outcome[], bound: BoundNames): Promise<ReadonlySet<string>> {
+  async #boundNames(
+    tx: Executor,
+    outcomes: readonly Outcome[],
+    bound: BoundNames,
+  ): Promise<ReadonlySet<string>> {
     const { ledger } = this.#ctx
     const full = ({ event }: Outcome, names: readonly Name[]): SourceName[] =>
       names.map((name) => ({ sourceId: event.sourceId, kind: name.kind, value: name.value }))
     const taken = new Set(bound.keys())
     for (const outcome of outcomes) {
-      if (outcome.orderId !== null) for (const name of full(outcome, outcome.learned)) taken.add(ledger.nameKey(name))
+      if (outcome.orderId !== null)
+        for (const name of full(outcome, outcome.learned)) taken.add(ledger.nameKey(name))
     }
-    const missing = outcomes.flatMap((each) => (each.orderId === null ? [] : full(each, each.wait?.names ?? [])))
+    const missing = outcomes.flatMap((each) =>
+      each.orderId === null ? [] : full(each, each.wait?.names ?? []),
+    )
     for (const key of (await ledger.lookupNames(tx, missing)).keys()) taken.add(key)
     return taken
   }
@@ -252,7 +300,9 @@ class Batch {
     // a first fold on copies tells which payments are named; their owners decide the second
     const copies = new Map([...orders].map(([id, order]) => [id, snapshotOf(order)]))
     const trial = foldBatch({ ...input, ledgers: copies, payers: new Map() })
-    const named = trial.outcomes.flatMap((o) => (o.payment === null ? [] : [{ sourceId: o.event.sourceId, id: o.payment.id }]))
+    const named = trial.outcomes.flatMap((o) =>
+      o.payment === null ? [] : [{ sourceId: o.event.sourceId, id: o.payment.id }],
+    )
     return foldBatch({ ...input, ledgers: orders, payers: await ledger.payers(tx, named) })
   }
 
@@ -292,7 +342,9 @@ class Batch {
           })),
         ),
         closedFindings: settled.flatMap((each) =>
-          resolvedKinds(each).map((kind) => ledger.findingId(kind, sourceText(each.outcome.event), `event:${each.row.key}`)),
+          resolvedKinds(each).map((kind) =>
+            ledger.findingId(kind, sourceText(each.outcome.event), `event:${each.row.key}`),
+          ),
         ),
         actor: worker,
       },
@@ -302,7 +354,11 @@ class Batch {
         settled,
         retried,
         defaultDeferralMs: limits.deferralMs,
-        operatorOnly: new Set(settled.filter(({ outcome }) => !outcome.event.content.readable).map(({ row }) => row.key)),
+        operatorOnly: new Set(
+          settled
+            .filter(({ outcome }) => !outcome.event.content.readable)
+            .map(({ row }) => row.key),
+        ),
         wakes,
         batchId: this.#id,
       }),
@@ -328,7 +384,8 @@ class Batch {
 
 /** Whether an order is in a state that this version of its workflow does not know: a newer worker decides. */
 function isBeyond(workflow: Workflow, order: OrderLedger | undefined): boolean {
-  if (order === undefined || order.workflow !== workflow.name || workflow.states.has(order.state)) return false
+  if (order === undefined || order.workflow !== workflow.name || workflow.states.has(order.state))
+    return false
   return ![...workflow.states.values()].some((state) => state.renamedFrom === order.state)
 }
 
@@ -339,7 +396,9 @@ function unboundOf(
   key: (name: SourceName) => string,
 ): readonly UnopenedEvent[] {
   const { event } = resolved
-  const names = namesOf([resolved]).map(key).filter((each) => !bound.has(each))
+  const names = namesOf([resolved])
+    .map(key)
+    .filter((each) => !bound.has(each))
   const [first] = names
   if (first === undefined) return []
   return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
@@ -369,7 +428,9 @@ function newNames(
   return decided.settled.flatMap(({ outcome }) =>
     outcome.learned.flatMap((name) => {
       const full = { sourceId: outcome.event.sourceId, kind: name.kind, value: name.value }
-      return outcome.orderId === null || decided.bound.has(key(full)) ? [] : [{ ...full, orderId: outcome.orderId }]
+      return outcome.orderId === null || decided.bound.has(key(full))
+        ? []
+        : [{ ...full, orderId: outcome.orderId }]
     }),
   )
 }

@@ -57,21 +57,31 @@ export async function applyBatch(
   }
 }
 
-async function written(tx: Executor, parts: readonly WritePart[]): Promise<ReadonlyMap<string, number>> {
+async function written(
+  tx: Executor,
+  parts: readonly WritePart[],
+): Promise<ReadonlyMap<string, number>> {
   try {
     return await runParts(tx, parts)
   } catch (error) {
     if (sqlstateOf(error) !== '23505') throw error
     const options = { cause: error }
-    throw new HookledgerError('HKL_LEDGER_CLAIM_LOST', 'somebody else wrote the same, the batch is decided again', options)
+    throw new HookledgerError(
+      'HKL_LEDGER_CLAIM_LOST',
+      'somebody else wrote the same, the batch is decided again',
+      options,
+    )
   }
 }
 
 function decisionsPart(s: string, batch: LedgerBatch): WritePart | null {
-  const rows = batch.decided.filter((each) => each.recorded).sort((a, b) => (a.outcome.decisionId < b.outcome.decisionId ? -1 : 1))
+  const rows = batch.decided
+    .filter((each) => each.recorded)
+    .sort((a, b) => (a.outcome.decisionId < b.outcome.decisionId ? -1 : 1))
   if (rows.length === 0) return null
-  const column = (of: (outcome: Outcome, each: DecidedEvent) => string | number | boolean | null): Value =>
-    rows.map((each) => of(each.outcome, each))
+  const column = (
+    of: (outcome: Outcome, each: DecidedEvent) => string | number | boolean | null,
+  ): Value => rows.map((each) => of(each.outcome, each))
   return {
     name: 'decided',
     sql: `decided as (

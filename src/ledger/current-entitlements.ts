@@ -10,8 +10,15 @@ export interface CurrentEntitlement {
 }
 
 /** Reads what a subject is entitled to at this moment of the database's clock. */
-export async function currentEntitlements(db: Database, subject: string): Promise<CurrentEntitlement[]> {
-  const rows = await db.query<{ entitlement: string; quantity: string; valid_until: Date | string | null }>({
+export async function currentEntitlements(
+  db: Database,
+  subject: string,
+): Promise<CurrentEntitlement[]> {
+  const rows = await db.query<{
+    entitlement: string
+    quantity: string
+    valid_until: Date | string | null
+  }>({
     text: `select entitlement, quantity, valid_until from ${db.schema}current_entitlements
       where subject = $1 order by entitlement`,
     values: [subject],

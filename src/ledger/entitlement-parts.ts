@@ -66,7 +66,10 @@ function valuesOf(rows: readonly EntitlementRow[]): Value[] {
   ]
 }
 
-function differences(batch: LedgerBatch): { readonly added: EntitlementRow[]; readonly changed: EntitlementRow[] } {
+function differences(batch: LedgerBatch): {
+  readonly added: EntitlementRow[]
+  readonly changed: EntitlementRow[]
+} {
   const latest = new Map<string, bigint>()
   for (const { outcome: o } of batch.decided) {
     if (o.orderId !== null && changing.has(o.kind)) latest.set(o.orderId, o.decisionId)
@@ -76,7 +79,9 @@ function differences(batch: LedgerBatch): { readonly added: EntitlementRow[]; re
   for (const { id: orderId, entitlements } of batch.after.values()) {
     const earlier = batch.before.get(orderId)?.entitlements ?? []
     for (const row of entitlements) {
-      const old = earlier.find((each) => each.subject === row.subject && each.entitlement === row.entitlement)
+      const old = earlier.find(
+        (each) => each.subject === row.subject && each.entitlement === row.entitlement,
+      )
       if (old !== undefined && isSame(row, old)) continue
       const written = { orderId, row, changedBy: latest.get(orderId) ?? row.grantedBy ?? 0n }
       if (old === undefined) added.push(written)

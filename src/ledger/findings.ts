@@ -24,7 +24,12 @@ export interface FoundDiscrepancy {
 }
 
 /** The permanent id of a finding. */
-export function findingId(installationId: string, kind: string, source: string, about: string): string {
+export function findingId(
+  installationId: string,
+  kind: string,
+  source: string,
+  about: string,
+): string {
   return permanentId(installationId, [kind, source, about])
 }
 
@@ -37,9 +42,11 @@ export function findingsPart(
 ): WritePart | null {
   if (found.length === 0) return null
   const rows = new Map<string, FoundDiscrepancy>()
-  for (const each of found) rows.set(findingId(installationId, each.draft.kind, each.source, each.draft.about), each)
+  for (const each of found)
+    rows.set(findingId(installationId, each.draft.kind, each.source, each.draft.about), each)
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1))
-  const column = <T>(of: (each: FoundDiscrepancy, id: string) => T): T[] => sorted.map(([id, each]) => of(each, id))
+  const column = <T>(of: (each: FoundDiscrepancy, id: string) => T): T[] =>
+    sorted.map(([id, each]) => of(each, id))
   return {
     name: 'found',
     sql: `found as (

@@ -9,22 +9,43 @@ import { applyBatch } from './apply.ts'
 import type { LedgerBatch } from './batch.ts'
 import { findingId, type FindingPolicy } from './findings.ts'
 import { lockOrders, type LockedOrders, type NewOrder } from './lock-orders.ts'
-import { lookupNames, nameKey, writeNames, type BoundName, type NameWrite, type SourceName } from './names.ts'
+import {
+  lookupNames,
+  nameKey,
+  writeNames,
+  type BoundName,
+  type NameWrite,
+  type SourceName,
+} from './names.ts'
 
 /** Decisions, payments, effects and entitlements of one schema. */
 export interface Ledger {
   nameKey(name: SourceName): string
   lookupNames(tx: Executor, names: readonly SourceName[]): Promise<ReadonlyMap<string, BoundName>>
-  lockOrders(tx: Executor, ids: readonly string[], openable: readonly NewOrder[]): Promise<LockedOrders>
-  writeNames(tx: Executor, writes: readonly NameWrite[]): Promise<readonly (SourceName & { readonly orderId: string })[]>
-  payers(tx: Executor, payments: readonly { readonly sourceId: number; readonly id: string }[]): Promise<ReadonlyMap<string, string>>
+  lockOrders(
+    tx: Executor,
+    ids: readonly string[],
+    openable: readonly NewOrder[],
+  ): Promise<LockedOrders>
+  writeNames(
+    tx: Executor,
+    writes: readonly NameWrite[],
+  ): Promise<readonly (SourceName & { readonly orderId: string })[]>
+  payers(
+    tx: Executor,
+    payments: readonly { readonly sourceId: number; readonly id: string }[],
+  ): Promise<ReadonlyMap<string, string>>
   apply(tx: Executor, batch: LedgerBatch, inboxParts: readonly WritePart[]): Promise<void>
   findingId(kind: string, source: string, about: string): string
   derive(orderId: string, name: string): string
 }
 
 /** Creates the ledger of an installation. */
-export function createLedger(db: Database, installation: Installation, policy: FindingPolicy): Ledger {
+export function createLedger(
+  db: Database,
+  installation: Installation,
+  policy: FindingPolicy,
+): Ledger {
   const context = { installationId: installation.id, policy }
   return {
     nameKey,
@@ -35,7 +56,9 @@ export function createLedger(db: Database, installation: Installation, policy: F
     apply: (tx, batch, parts) => applyBatch(db, tx, batch, context, parts),
     findingId: (kind, source, about) => findingId(installation.id, kind, source, about),
     derive: (orderId, name) =>
-      createHmac('sha256', installation.secret).update(JSON.stringify([orderId, name])).digest('hex'),
+      createHmac('sha256', installation.secret)
+        .update(JSON.stringify([orderId, name]))
+        .digest('hex'),
   }
 }
 

@@ -5,7 +5,12 @@
  * Rows are re-read after the locks, in statements of their own.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
-import type { LedgerEffect, LedgerEntitlement, LedgerPayment, OrderLedger } from '../workflow/order.ts'
+import type {
+  LedgerEffect,
+  LedgerEntitlement,
+  LedgerPayment,
+  OrderLedger,
+} from '../workflow/order.ts'
 import { byteOrder } from './byte-order.ts'
 
 /** An order that a batch may open. */
@@ -40,7 +45,8 @@ export async function lockOrders(
   const free = missing.filter((id) => !ledgers.has(id))
   const held = free.length === 0 ? new Set<string>() : await existingAmong(db, tx, free)
   // what can be opened and was neither locked nor inserted is being made by somebody else
-  for (const order of openable) if (!ledgers.has(order.id) && wanted.includes(order.id)) held.add(order.id)
+  for (const order of openable)
+    if (!ledgers.has(order.id) && wanted.includes(order.id)) held.add(order.id)
   if (existing.length > 0) await readRows(db, tx, existing, ledgers)
   return { ledgers, held }
 }
@@ -58,7 +64,11 @@ interface OrderRow {
   version: string
 }
 
-async function lockExisting(db: Database, tx: Executor, ids: readonly string[]): Promise<OrderRow[]> {
+async function lockExisting(
+  db: Database,
+  tx: Executor,
+  ids: readonly string[],
+): Promise<OrderRow[]> {
   return tx.query<OrderRow>({
     text: `select order_id, workflow, source_id, provider_account, state, subject, expected_amount, currency, version,
         (select s.provider from ${db.schema}sources s where s.source_id = o.source_id) as provider
@@ -75,7 +85,9 @@ async function insertNew(
   openable: readonly NewOrder[],
 ): Promise<NewOrder[]> {
   const absent = new Set(missing)
-  const orders = new Map(openable.filter((order) => absent.has(order.id)).map((order) => [order.id, order]))
+  const orders = new Map(
+    openable.filter((order) => absent.has(order.id)).map((order) => [order.id, order]),
+  )
   const sorted = [...orders.values()].sort((a, b) => byteOrder(a.id, b.id))
   if (sorted.length === 0) return []
   const rows = await tx.query<{ order_id: string }>({
@@ -87,7 +99,11 @@ async function insertNew(
   return rows.flatMap((row) => orders.get(row.order_id) ?? [])
 }
 
-async function existingAmong(db: Database, tx: Executor, ids: readonly string[]): Promise<Set<string>> {
+async function existingAmong(
+  db: Database,
+  tx: Executor,
+  ids: readonly string[],
+): Promise<Set<string>> {
   const rows = await tx.query<{ order_id: string }>({
     text: `select order_id from ${db.schema}orders where order_id = any ($1::text[])`,
     values: [ids],

@@ -63,7 +63,8 @@ export function paymentsPart(s: string, batch: LedgerBatch): WritePart | null {
 function acceptedPayments(batch: LedgerBatch): Map<string, bigint> {
   const accepted = new Map<string, bigint>()
   for (const { outcome: o } of batch.decided) {
-    if (o.appliesPayment !== null) accepted.set(`${o.event.sourceId}\n${o.appliesPayment}`, o.decisionId)
+    if (o.appliesPayment !== null)
+      accepted.set(`${o.event.sourceId}\n${o.appliesPayment}`, o.decisionId)
   }
   return accepted
 }
@@ -72,11 +73,15 @@ function acceptedPayments(batch: LedgerBatch): Map<string, bigint> {
 export function acceptedPart(s: string, batch: LedgerBatch): WritePart | null {
   const accepted = acceptedPayments(batch)
   if (accepted.size === 0) return null
-  const inserted = new Set(batch.decided.map(({ outcome: o }) => `${o.event.sourceId}\n${o.payment?.id ?? ''}`))
-  const rows = [...accepted].filter(([key]) => !inserted.has(key)).map(([key, decisionId]) => {
-    const [sourceId = '', ...id] = key.split('\n')
-    return { sourceId: Number(sourceId), id: id.join('\n'), decisionId }
-  })
+  const inserted = new Set(
+    batch.decided.map(({ outcome: o }) => `${o.event.sourceId}\n${o.payment?.id ?? ''}`),
+  )
+  const rows = [...accepted]
+    .filter(([key]) => !inserted.has(key))
+    .map(([key, decisionId]) => {
+      const [sourceId = '', ...id] = key.split('\n')
+      return { sourceId: Number(sourceId), id: id.join('\n'), decisionId }
+    })
   if (rows.length === 0) return null
   return {
     name: 'accepted',
@@ -84,7 +89,11 @@ export function acceptedPart(s: string, batch: LedgerBatch): WritePart | null {
       update ${s}ledger_payments p set applied = true, decision_id = n.decision_id
       from unnest(:1::integer[], :2::text[], :3::bigint[]) as n(source_id, payment_id, decision_id)
       where p.source_id = n.source_id and p.payment_id = n.payment_id and not p.applied returning 1)`,
-    values: [rows.map((row) => row.sourceId), rows.map((row) => row.id), rows.map((row) => row.decisionId.toString())],
+    values: [
+      rows.map((row) => row.sourceId),
+      rows.map((row) => row.id),
+      rows.map((row) => row.decisionId.toString()),
+    ],
     expected: rows.length,
   }
 }
@@ -117,7 +126,9 @@ export function effectsPart(s: string, batch: LedgerBatch): WritePart | null {
       rows.map((row) => row.effect.amount?.toString() ?? null),
       rows.map((row) => row.effect.currency),
       rows.map((row) => row.effect.payment),
-      rows.map((row) => (Object.keys(row.effect.data).length === 0 ? null : storable(toJson(row.effect.data)))),
+      rows.map((row) =>
+        Object.keys(row.effect.data).length === 0 ? null : storable(toJson(row.effect.data)),
+      ),
     ],
     expected: rows.length,
   }

@@ -34,12 +34,22 @@ export async function lookupNames(
 ): Promise<ReadonlyMap<string, BoundName>> {
   const distinct = [...new Map(names.map((name) => [nameKey(name), name])).values()]
   if (distinct.length === 0) return new Map()
-  const rows = await tx.query<{ source_id: number; kind: string; name: string; order_id: string; workflow: string }>({
+  const rows = await tx.query<{
+    source_id: number
+    kind: string
+    name: string
+    order_id: string
+    workflow: string
+  }>({
     text: `select n.source_id, n.kind, n.name, n.order_id, o.workflow
       from unnest($1::integer[], $2::text[], $3::text[]) as k(source_id, kind, name)
       join ${db.schema}order_names n on n.source_id = k.source_id and n.kind = k.kind and n.name = k.name
       join ${db.schema}orders o on o.order_id = n.order_id`,
-    values: [distinct.map((n) => n.sourceId), distinct.map((n) => n.kind), distinct.map((n) => n.value)],
+    values: [
+      distinct.map((n) => n.sourceId),
+      distinct.map((n) => n.kind),
+      distinct.map((n) => n.value),
+    ],
   })
   return new Map(
     rows.map((row) => [
@@ -72,7 +82,12 @@ export async function writeNames(
     (a, b) => a.sourceId - b.sourceId || byteOrder(a.kind, b.kind) || byteOrder(a.value, b.value),
   )
   if (sorted.length === 0) return []
-  const rows = await tx.query<{ source_id: number; kind: string; name: string; order_id: string | null }>({
+  const rows = await tx.query<{
+    source_id: number
+    kind: string
+    name: string
+    order_id: string | null
+  }>({
     text: `insert into ${db.schema}order_names as n (source_id, kind, name, order_id)
       select * from unnest($1::integer[], $2::text[], $3::text[], $4::text[]) as w(source_id, kind, name, order_id)
       order by source_id, kind collate "C", name collate "C"
@@ -88,6 +103,8 @@ export async function writeNames(
   return rows.flatMap((row) => {
     const name = { sourceId: row.source_id, kind: row.kind, value: row.name }
     const asked = wanted.get(nameKey(name))?.orderId ?? null
-    return row.order_id === null || row.order_id === asked ? [] : [{ ...name, orderId: row.order_id }]
+    return row.order_id === null || row.order_id === asked
+      ? []
+      : [{ ...name, orderId: row.order_id }]
   })
 }

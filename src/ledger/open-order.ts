@@ -7,7 +7,13 @@ import { HookledgerError } from '../core/errors.ts'
 import { formatMoney } from '../core/money.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { runParts, type WritePart } from '../postgres/write-parts.ts'
-import { checkedOpening, openLedger, unopenedOrder, type Opening, type OpeningAnswer } from '../workflow/opening.ts'
+import {
+  checkedOpening,
+  openLedger,
+  unopenedOrder,
+  type Opening,
+  type OpeningAnswer,
+} from '../workflow/opening.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import { entitles, type Workflow } from '../workflow/workflow.ts'
 import { findingsPart, type FindingPolicy } from './findings.ts'
@@ -19,7 +25,9 @@ export interface OpenOrderContext {
   readonly installationId: string
   readonly policy: FindingPolicy
   /** The inbox's part: wakes what waits for a name (source 0 and kind `order` is an order's own id). */
-  readonly wake: (names: readonly { readonly sourceId: number; readonly kind: string; readonly value: string }[]) => WritePart[]
+  readonly wake: (
+    names: readonly { readonly sourceId: number; readonly kind: string; readonly value: string }[],
+  ) => WritePart[]
   readonly actor: string
 }
 
@@ -35,7 +43,14 @@ export async function openOrder(
   const inserted = await tx.query({
     text: `insert into ${s}orders (order_id, workflow, state, subject, expected_amount, currency)
       values ($1, $2, $3, $4, $5::bigint, $6) on conflict (order_id) do nothing returning 1`,
-    values: [order.id, workflow.name, workflow.initial, order.subject ?? null, order.expected?.amount.toString() ?? null, order.expected?.currency ?? null],
+    values: [
+      order.id,
+      workflow.name,
+      workflow.initial,
+      order.subject ?? null,
+      order.expected?.amount.toString() ?? null,
+      order.expected?.currency ?? null,
+    ],
   })
   // waits for a deferral of this order that is being committed, and is waited for by the next one
   await tx.query({
@@ -44,7 +59,10 @@ export async function openOrder(
     values: [order.id],
   })
   const wakes = context.wake([{ sourceId: 0, kind: orderKind, value: order.id }])
-  const ledger = inserted.length > 0 ? unopenedOrder(order.id, workflow) : await lockAndRead(context.db, tx, order.id)
+  const ledger =
+    inserted.length > 0
+      ? unopenedOrder(order.id, workflow)
+      : await lockAndRead(context.db, tx, order.id)
   const { version } = ledger
   const { answer, findings } = openLedger(ledger, workflow, order)
   const found = findingsPart(
@@ -76,8 +94,18 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
       from ${db.schema}orders where order_id = $1 for no key update`,
     values: [id],
   })
-  if (row === undefined) throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', `order ${id} vanished while it was opened: try again`)
-  const payments = await tx.query<{ source_id: number; payment_id: string; amount: string; currency: string; applied: boolean }>({
+  if (row === undefined)
+    throw new HookledgerError(
+      'HKL_LEDGER_ORDER_INVALID',
+      `order ${id} vanished while it was opened: try again`,
+    )
+  const payments = await tx.query<{
+    source_id: number
+    payment_id: string
+    amount: string
+    currency: string
+    applied: boolean
+  }>({
     text: `select source_id, payment_id, amount, currency, applied
       from ${db.schema}ledger_payments where order_id = $1 order by recorded_at, payment_id`,
     values: [id],
@@ -106,14 +134,31 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
   }
 }
 
-function openedPart(s: string, ledger: OrderLedger, workflow: Workflow, order: Opening, actor: string): WritePart {
-  const figures = { subject: order.subject ?? null, expected: order.expected === undefined ? null : formatMoney(order.expected) }
+function openedPart(
+  s: string,
+  ledger: OrderLedger,
+  workflow: Workflow,
+  order: Opening,
+  actor: string,
+): WritePart {
+  const figures = {
+    subject: order.subject ?? null,
+    expected: order.expected === undefined ? null : formatMoney(order.expected),
+  }
   return {
     name: 'opened',
     sql: `opened as (
       insert into ${s}ledger_decisions (order_id, workflow, kind, final, to_state, entitles, reason, evidence, workflow_version, actor)
       values (:1, :2, 'opened', false, :3, :4::boolean, 'opened by the app', :5::text::jsonb, :6, :7) returning 1)`,
-    values: [ledger.id, workflow.name, ledger.state, entitles(workflow, ledger.state), JSON.stringify(figures), workflow.version, actor],
+    values: [
+      ledger.id,
+      workflow.name,
+      ledger.state,
+      entitles(workflow, ledger.state),
+      JSON.stringify(figures),
+      workflow.version,
+      actor,
+    ],
   }
 }
 
@@ -123,6 +168,12 @@ function completedPart(s: string, ledger: OrderLedger): WritePart {
     sql: `completed as (
       update ${s}orders set subject = :2, expected_amount = :3::bigint, currency = :4, version = :5::bigint, updated_at = now()
       where order_id = :1 returning 1)`,
-    values: [ledger.id, ledger.subject, ledger.expected?.amount.toString() ?? null, ledger.expected?.currency ?? null, ledger.version.toString()],
+    values: [
+      ledger.id,
+      ledger.subject,
+      ledger.expected?.amount.toString() ?? null,
+      ledger.expected?.currency ?? null,
+      ledger.version.toString(),
+    ],
   }
 }

@@ -50,7 +50,11 @@ export async function registerWorkflows(
  *
  * @throws HookledgerError HKL_WORKFLOW_INVALID where a known state changed whether it entitles
  */
-export async function registerStates(db: Database, tx: Executor, workflow: Workflow): Promise<void> {
+export async function registerStates(
+  db: Database,
+  tx: Executor,
+  workflow: Workflow,
+): Promise<void> {
   const states = [...workflow.states.keys()].sort()
   await tx.query({
     text: `insert into ${db.schema}workflow_states (workflow, state, entitles)
@@ -117,7 +121,8 @@ async function registerVersion(db: Database, tx: Executor, workflow: Workflow): 
       on conflict (workflow, version) do update set last_registered_at = clock_timestamp()`,
     values: [workflow.name, workflow.version, types, [...workflow.effects.keys()].sort()],
   })
-  const added = previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
+  const added =
+    previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
   if (added.length === 0) return []
   const ignored = await tx.query<{ event_type: string; events: string }>({
     text: `select event_type, count(*) as events from ${s}inbox_ignored where event_type = any ($1::text[])

@@ -7,12 +7,7 @@
 
 /** A bound value. */
 export type Value =
-  | string
-  | number
-  | boolean
-  | null
-  | Uint8Array
-  | readonly (string | number | boolean | null)[]
+  string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[]
 
 /**
  * A statement with its bound values. `binary` asks for binary results, of `text` and `bytea` columns

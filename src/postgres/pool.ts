@@ -6,7 +6,14 @@
 import pg from 'pg'
 import { HookledgerError } from '../core/errors.ts'
 import { arrayLiteral } from './array-literal.ts'
-import type { Database, Executor, Result, Statement, TransactionOptions, Value } from './executor.ts'
+import type {
+  Database,
+  Executor,
+  Result,
+  Statement,
+  TransactionOptions,
+  Value,
+} from './executor.ts'
 import { Permits } from './permits.ts'
 import { resultParsers } from './result-parsers.ts'
 import { schemaPrefix } from './schema-name.ts'
@@ -53,7 +60,11 @@ export interface DatabaseOptions {
 }
 
 /** A {@link Database} over a pool of the `pg` package. */
-export function createDatabase(pool: PoolLike, schemaName: string, options: DatabaseOptions = {}): Database {
+export function createDatabase(
+  pool: PoolLike,
+  schemaName: string,
+  options: DatabaseOptions = {},
+): Database {
   if (!heard.has(pool)) {
     heard.add(pool)
     pool.on('error', () => {}) // an idle connection that dies must not end the process
@@ -70,11 +81,17 @@ const permitsByPool = new WeakMap<object, Permits>()
 function permitsOf(pool: PoolLike): Permits {
   const known = permitsByPool.get(pool)
   if (known !== undefined) return known
-  const options: unknown = 'options' in pool ? pool.options : undefined
-  const most = typeof options === 'object' && options !== null && 'max' in options ? options.max : undefined
-  const permits = new Permits(typeof most === 'number' ? Math.max(1, most - 1) : Number.POSITIVE_INFINITY)
+  const permits = new Permits(Math.max(1, (numberOf(pool, 'max') ?? Number.POSITIVE_INFINITY) - 1))
   permitsByPool.set(pool, permits)
   return permits
+}
+
+/** A numeric option of the pool, where it shows its options. */
+function numberOf(pool: PoolLike, name: 'max' | 'query_timeout'): number | undefined {
+  const options: unknown = 'options' in pool ? pool.options : undefined
+  const value: unknown =
+    typeof options === 'object' && options !== null ? Reflect.get(options, name) : undefined
+  return typeof value === 'number' && value > 0 ? value : undefined
 }
 
 class PooledDatabase implements Database {
@@ -85,7 +102,11 @@ class PooledDatabase implements Database {
 
   constructor(pool: PoolLike, schemaName: string, options: DatabaseOptions) {
     this.#pool = pool
-    this.#answerWithinMs = options.answerWithinMs
+    // an app that wants its answers sooner keeps its own deadline
+    const deadlines = [options.answerWithinMs, numberOf(pool, 'query_timeout')].filter(
+      (each) => each !== undefined,
+    )
+    this.#answerWithinMs = deadlines.length === 0 ? undefined : Math.min(...deadlines)
     this.schemaName = schemaName
     this.schema = schemaPrefix(schemaName)
   }
@@ -122,7 +143,10 @@ class PooledDatabase implements Database {
     return options.needsAnother === true ? permitsOf(this.#pool).run(run) : run()
   }
 
-  async #transaction<T>(work: (tx: Executor) => Promise<T>, options: TransactionOptions): Promise<T> {
+  async #transaction<T>(
+    work: (tx: Executor) => Promise<T>,
+    options: TransactionOptions,
+  ): Promise<T> {
     const client = await this.#checkOut()
     const answerWithinMs = this.#answerWithinMs
     const guard = guardConnection(client)
@@ -130,7 +154,11 @@ class PooledDatabase implements Database {
     try {
       // said outright: a role or a pool may have another default
       const begin = 'begin isolation level read committed'
-      await send(client, options.setup === undefined ? begin : `${begin}; ${options.setup}`, answerWithinMs)
+      await send(
+        client,
+        options.setup === undefined ? begin : `${begin}; ${options.setup}`,
+        answerWithinMs,
+      )
       if (guard.wasInside()) throw notCommitted()
       const result = await work(executorOf(client, answerWithinMs))
       if (options.beforeCommit !== undefined) await options.beforeCommit()
@@ -148,7 +176,11 @@ class PooledDatabase implements Database {
       if (!guard.settled) await abandon(client, committing, error, answerWithinMs)
       guard.settle()
       if (committing && isUnknown(error)) {
-        throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the outcome of a COMMIT is not known', { cause: error })
+        throw new HookledgerError(
+          'HKL_TRANSACTION_UNKNOWN',
+          'the outcome of a COMMIT is not known',
+          { cause: error },
+        )
       }
       throw error
     }
@@ -177,7 +209,8 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
   const onError = (): void => {}
   const onNotice = ({ code, routine }: Notice): void => {
     // users' own RAISE WARNING has this code too, and says nothing about a commit
-    if (code === '01000' && (routine === undefined || routine === 'SyncRepWaitForLSN')) unsafe = true
+    if (code === '01000' && (routine === undefined || routine === 'SyncRepWaitForLSN'))
+      unsafe = true
     if (code === '25001') inside = true
   }
   client.on('error', onError)
@@ -189,7 +222,10 @@ function guardConnection(client: pg.PoolClient): ConnectionGuard {
     wasInside: () => inside,
     assertDurable() {
       if (!unsafe) return
-      throw new HookledgerError('HKL_TRANSACTION_UNKNOWN', 'the server warned that the commit was not confirmed by its standby')
+      throw new HookledgerError(
+        'HKL_TRANSACTION_UNKNOWN',
+        'the server warned that the commit was not confirmed by its standby',
+      )
     },
     settle() {
       if (settled) return
@@ -211,7 +247,10 @@ function isOutside(client: pg.PoolClient): boolean {
 
 /** Whether a connection can be reused after a statement of its own transaction failed like this. */
 function isSound(error: unknown): boolean {
-  return sqlstateOf(error) !== undefined && !['unknown', 'unavailable', 'reconnect'].includes(classify(error))
+  return (
+    sqlstateOf(error) !== undefined &&
+    !['unknown', 'unavailable', 'reconnect'].includes(classify(error))
+  )
 }
 
 const replacement = Buffer.from('\ufffd')
@@ -230,15 +269,23 @@ const binaryTypes = {
 } as unknown as pg.CustomTypesConfig
 
 /** An executor over one connection, such as the app's own transaction. */
-export function executorOf(client: Pick<pg.ClientBase, 'query'>, answerWithinMs?: number): Executor {
+export function executorOf(
+  client: Pick<pg.ClientBase, 'query'>,
+  answerWithinMs?: number,
+): Executor {
   return {
-    query: async <R extends object>(statement: Statement) => (await run<R>(client, statement, answerWithinMs)).rows,
+    query: async <R extends object>(statement: Statement) =>
+      (await run<R>(client, statement, answerWithinMs)).rows,
     execute: (statement) => run(client, statement, answerWithinMs),
   }
 }
 
 /** Sends statements without values as one simple message. */
-async function send(client: pg.PoolClient, text: string, answerWithinMs: number | undefined): Promise<pg.QueryResult> {
+async function send(
+  client: pg.PoolClient,
+  text: string,
+  answerWithinMs: number | undefined,
+): Promise<pg.QueryResult> {
   return client.query({ text, ...deadlineOf(answerWithinMs) } as pg.QueryConfig)
 }
 
@@ -249,7 +296,9 @@ function deadlineOf(answerWithinMs: number | undefined): { query_timeout?: numbe
 
 /** A value as the driver takes it. */
 function bound(value: Value): unknown {
-  return Array.isArray(value) ? arrayLiteral(value as readonly (string | number | boolean | null)[]) : value
+  return Array.isArray(value)
+    ? arrayLiteral(value as readonly (string | number | boolean | null)[])
+    : value
 }
 
 async function run<R extends object>(
@@ -260,7 +309,11 @@ async function run<R extends object>(
   const { text, values = [], extended = false } = statement
   const form = extended
     ? { values: [...values], queryMode: 'extended' } // the app's own: as its driver binds and reads values
-    : { values: values.map(bound), types: statement.binary === true ? binaryTypes : resultParsers, binary: statement.binary === true }
+    : {
+        values: values.map(bound),
+        types: statement.binary === true ? binaryTypes : resultParsers,
+        binary: statement.binary === true,
+      }
   try {
     const result = await client.query<R & pg.QueryResultRow>({
       text,
@@ -286,7 +339,10 @@ async function abandon(
 ): Promise<void> {
   let failure: Error | undefined = asError(error)
   // an error of the server, or of our own code, leaves a connection that can roll back and be reused
-  if (!committing && (isSound(error) || (sqlstateOf(error) === undefined && !looksLikeConnection(error)))) {
+  if (
+    !committing &&
+    (isSound(error) || (sqlstateOf(error) === undefined && !looksLikeConnection(error)))
+  ) {
     try {
       await send(client, 'rollback', answerWithinMs ?? rollbackMs)
       failure = isOutside(client) ? undefined : failure
@@ -310,7 +366,10 @@ function isUnknown(error: unknown): boolean {
 }
 
 function rolledBack(): HookledgerError {
-  return new HookledgerError('HKL_LEDGER_CLAIM_LOST', 'the transaction was rolled back by the server')
+  return new HookledgerError(
+    'HKL_LEDGER_CLAIM_LOST',
+    'the transaction was rolled back by the server',
+  )
 }
 
 function notCommitted(): HookledgerError {
@@ -321,7 +380,10 @@ function notCommitted(): HookledgerError {
 }
 
 function endedInside(): HookledgerError {
-  return new HookledgerError('HKL_TRANSACTION_CONTROL', 'SQL inside the transaction ended it: remove the transaction control')
+  return new HookledgerError(
+    'HKL_TRANSACTION_CONTROL',
+    'SQL inside the transaction ended it: remove the transaction control',
+  )
 }
 
 function asError(error: unknown): Error {

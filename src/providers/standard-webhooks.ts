@@ -57,10 +57,14 @@ const ed25519KeyBytes = 32
 export function standardWebhooks<Events = Readonly<Record<string, UntypedBody>>>(
   options: StandardWebhooksOptions,
 ): StandardWebhooksSource<Events> {
-  return withDeferredProblem<StandardWebhooksSource<Events>>('standard-webhooks', () => makeStandardWebhooks(options))
+  return withDeferredProblem<StandardWebhooksSource<Events>>('standard-webhooks', () =>
+    makeStandardWebhooks(options),
+  )
 }
 
-function makeStandardWebhooks<Events>(options: StandardWebhooksOptions): StandardWebhooksSource<Events> {
+function makeStandardWebhooks<Events>(
+  options: StandardWebhooksOptions,
+): StandardWebhooksSource<Events> {
   const maker = 'standardWebhooks()'
   const { account, environment, toleranceSeconds } = resolveSourceOptions(maker, options)
   const keys = requireSecrets(maker, 'secrets', options.secrets).map(toKey)

@@ -29,9 +29,12 @@ export function readStoredBody(bytes: Uint8Array, limits: StoredBodyLimits): Sto
     return read.ok ? { ok: true, value: freezeJson(read.value) } : read
   }
   if (!isUtf8(bytes)) return { ok: false, reason: 'not_utf8' }
-  const value = parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  const value = parse(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+  )
   if (value === undefined) return { ok: false, reason: 'not_json' }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { ok: false, reason: 'not_object' }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { ok: false, reason: 'not_object' }
   const census: Census = { keys: 0, deepest: limits.depth, tooDeep: false }
   freeze(value, 1, census)
   if (census.tooDeep) return { ok: false, reason: 'too_deep' }

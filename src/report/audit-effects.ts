@@ -95,10 +95,13 @@ export const togetherChecks: readonly AuditCheck[] = [
     sql: (s) => `select p.source_id || '/' || p.payment_id as key,
         case when d.decision_id is null then 'its decision ' || p.decision_id || ' is missing'
           when d.order_id is distinct from p.order_id then 'its decision ' || p.decision_id || ' is about another order'
+          when d.kind in ${changing} then 'applied by decision ' || p.decision_id || ', which names another payment'
           else 'applied by a decision of kind ' || d.kind end as detail
       from ${s}ledger_payments p
       left join ${s}ledger_decisions d on d.decision_id = p.decision_id
-      where d.decision_id is null or d.order_id is distinct from p.order_id or (p.applied and d.kind not in ${changing})`,
+      where d.decision_id is null or d.order_id is distinct from p.order_id or (p.applied and d.kind not in ${changing})
+        or (p.applied and d.kind in ('fulfilled', 'moved', 'reversed')
+          and position('\\' in p.payment_id) = 0 and d.evidence ->> 'payment' is distinct from p.payment_id)`,
   },
   {
     promise: 'P3',

@@ -2,6 +2,11 @@
 import { promisedConstraints } from '../postgres/schema-checks.ts'
 import type { AuditCheck } from './audit-check.ts'
 
+/** Whether the evidence of decision `d` names this as granted; what evidence can hold only changed is not compared. */
+const namesGrant = `(jsonb_typeof(d.evidence -> 'granted') = 'array'
+          and d.evidence -> 'granted' ? (t.subject || ' ' || t.entitlement))
+        or position('\\' in t.subject || t.entitlement) > 0`
+
 /** The checks of P4. */
 export const entitledChecks: readonly AuditCheck[] = [
   {
@@ -24,10 +29,25 @@ export const entitledChecks: readonly AuditCheck[] = [
         case when t.granted_by is null then 'granted by nothing'
           when d.decision_id is null then 'granted by decision ' || t.granted_by || ', which is missing'
           when d.order_id is distinct from t.order_id then 'granted by decision ' || t.granted_by || ' about another order'
-          else 'granted by decision ' || t.granted_by || ', which does not entitle' end as detail
+          when d.entitles is not true then 'granted by decision ' || t.granted_by || ', which does not entitle'
+          else 'granted by decision ' || t.granted_by || ', which granted something else' end as detail
       from ${s}entitlements t
       left join ${s}ledger_decisions d on d.decision_id = t.granted_by
-      where t.active and (d.decision_id is null or d.order_id is distinct from t.order_id or d.entitles is not true)`,
+      where t.active and (d.decision_id is null or d.order_id is distinct from t.order_id or d.entitles is not true
+        or (${namesGrant}) is not true)`,
+  },
+  {
+    promise: 'P4',
+    name: 'grant_missing',
+    holds: 'whatever a decision granted is there, active or not',
+    sql: (
+      s,
+    ) => `select 'decision:' || d.decision_id as key, 'granted ' || g.pair || ' of order ' || d.order_id || ', which is gone' as detail
+      from ${s}ledger_decisions d
+      cross join lateral jsonb_array_elements_text(
+        case when jsonb_typeof(d.evidence -> 'granted') = 'array' then d.evidence -> 'granted' else '[]' end) as g(pair)
+      where position('\\' in g.pair) = 0 and not exists (
+        select 1 from ${s}entitlements t where t.order_id = d.order_id and t.subject || ' ' || t.entitlement = g.pair)`,
   },
   {
     promise: 'P4',

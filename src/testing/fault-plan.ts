@@ -16,7 +16,14 @@ import { installFailpoints, type Step } from '../core/failpoints.ts'
 export type FaultAction = 'kill' | 'stop' | 'throw' | 'dbreset' | 'dbhole' | 'delay'
 
 /** Every action, in the order of the documentation. */
-export const faultActions: readonly FaultAction[] = ['kill', 'stop', 'throw', 'dbreset', 'dbhole', 'delay']
+export const faultActions: readonly FaultAction[] = [
+  'kill',
+  'stop',
+  'throw',
+  'dbreset',
+  'dbhole',
+  'delay',
+]
 
 /** What happens the nth time that a step is reached. */
 export interface Fault {
@@ -40,16 +47,25 @@ export function parseFaultPlan(text: string): readonly Fault[] {
 }
 
 function parseFault(part: string): Fault {
-  const [step = '', nth = '', action = '', delay = String(defaultDelayMs), ...rest] = part.split(':')
+  const [step = '', nth = '', action = '', delay = String(defaultDelayMs), ...rest] =
+    part.split(':')
   const known =
-    /^(R([0-9]|10)|W[0-7])$/.test(step) && /^[1-9]\d{0,8}$/.test(nth) && /^\d{1,9}$/.test(delay) && rest.length === 0
+    /^(R([0-9]|10)|W[0-7])$/.test(step) &&
+    /^[1-9]\d{0,8}$/.test(nth) &&
+    /^\d{1,9}$/.test(delay) &&
+    rest.length === 0
   if (!known || !faultActions.includes(action as FaultAction)) {
     throw new HookledgerError(
       'HKL_CONFIG_INVALID',
       `HOOKLEDGER_FAULT_PLAN: "${part.slice(0, 80)}" is not step:nth:action (steps R0 to R10 and W0 to W7; actions ${faultActions.join(', ')})`,
     )
   }
-  return { step: step as Step, nth: Number(nth), action: action as FaultAction, delayMs: Number(delay) }
+  return {
+    step: step as Step,
+    nth: Number(nth),
+    action: action as FaultAction,
+    delayMs: Number(delay),
+  }
 }
 
 /** A plan that is installed. */
@@ -69,7 +85,10 @@ export interface FaultPlanOptions {
 }
 
 /** Installs a plan. Connections must be opened after it, or `dbreset` and `dbhole` do not find them. */
-export function installFaultPlan(faults: readonly Fault[], options: FaultPlanOptions = {}): InstalledFaults {
+export function installFaultPlan(
+  faults: readonly Fault[],
+  options: FaultPlanOptions = {},
+): InstalledFaults {
   const counts = new Map<Step, number>()
   const sockets = new Set<Socket>()
   const opened = (message: unknown): void => {
@@ -80,7 +99,9 @@ export function installFaultPlan(faults: readonly Fault[], options: FaultPlanOpt
   const needsSockets = faults.some(({ action }) => action === 'dbreset' || action === 'dbhole')
   if (needsSockets) subscribe('net.client.socket', opened)
   const toDatabase = (): Socket[] =>
-    [...sockets].filter(({ remotePort }) => options.databasePort === undefined || remotePort === options.databasePort)
+    [...sockets].filter(
+      ({ remotePort }) => options.databasePort === undefined || remotePort === options.databasePort,
+    )
   installFailpoints((step) => {
     const count = (counts.get(step) ?? 0) + 1
     counts.set(step, count)

@@ -52,7 +52,10 @@ export function createLoop(options: LoopOptions): Loop {
         if (more) waitMs = options.minIdleMs
       } catch (error) {
         waitMs = Math.max(waitMs, Math.min(1000, options.maxIdleMs))
-        options.signals.emit('worker.loop.failed', { loop: options.name, message: messageOf(error) })
+        options.signals.emit('worker.loop.failed', {
+          loop: options.name,
+          message: messageOf(error),
+        })
       }
       if (more || woken || stopped) continue
       await idle(waitMs * (0.75 + Math.random() * 0.5))

@@ -10,21 +10,34 @@ import type { LedgerEntitlement, LedgerPayment, OrderLedger } from './order.ts'
 import type { FindingDraft, Outcome, OutcomeKind, PaymentOutcome } from './outcome.ts'
 import { entitles } from './workflow.ts'
 
-const kinds = { fulfill: 'fulfilled', move: 'moved', reverse: 'reversed' } as const satisfies Record<string, OutcomeKind>
+const kinds = {
+  fulfill: 'fulfilled',
+  move: 'moved',
+  reverse: 'reversed',
+} as const satisfies Record<string, OutcomeKind>
 
 /** Applies a change that passed every check. */
-export function applyChanges(change: SortedChange, to: string, findings: readonly FindingDraft[]): Outcome {
+export function applyChanges(
+  change: SortedChange,
+  to: string,
+  findings: readonly FindingDraft[],
+): Outcome {
   const { ledger, claim, decision, workflow, decisionId } = change
   const from = ledger.state
   const wanted = decision.entitle === undefined ? null : wholeSet(decision.entitle)
   const recorded = recordedPayment(change)
-  if (change.payment !== null && change.paymentIsNew) recordPayment(change, change.payment, recorded)
+  if (change.payment !== null && change.paymentIsNew)
+    recordPayment(change, change.payment, recorded)
   ledger.effects.push(...change.fresh)
   if (ledger.subject === null && decision.subject !== undefined) ledger.subject = decision.subject
   ledger.state = to
   ledger.version += 1n
   const difference = stateEntitlements(ledger, wanted, entitles(workflow, to), decisionId)
-  const base = plainOutcome({ decisionId, claim, ledger }, kinds[decision.kind], reasonOf(change, from, to))
+  const base = plainOutcome(
+    { decisionId, claim, ledger },
+    kinds[decision.kind],
+    reasonOf(change, from, to),
+  )
   return {
     ...base,
     from,
@@ -37,9 +50,19 @@ export function applyChanges(change: SortedChange, to: string, findings: readonl
     revoked: difference.revoked,
     evidence: {
       ...decision.evidence,
-      ...(change.payment === null ? {} : { payment: change.payment.id, amount: change.payment.amount, currency: change.payment.currency }),
-      ...(change.absorbed.length === 0 ? {} : { absorbed: change.absorbed.map((row) => [row.type, row.reference]) }),
-      ...(change.fresh.length === 0 ? {} : { effects: change.fresh.map((row) => [row.type, row.reference]) }),
+      ...(change.payment === null
+        ? {}
+        : {
+            payment: change.payment.id,
+            amount: change.payment.amount,
+            currency: change.payment.currency,
+          }),
+      ...(change.absorbed.length === 0
+        ? {}
+        : { absorbed: change.absorbed.map((row) => [row.type, row.reference]) }),
+      ...(change.fresh.length === 0
+        ? {}
+        : { effects: change.fresh.map((row) => [row.type, row.reference]) }),
       ...(difference.granted.length === 0 ? {} : { granted: difference.granted }),
       ...(difference.revoked.length === 0 ? {} : { revoked: difference.revoked }),
     },
@@ -48,14 +71,21 @@ export function applyChanges(change: SortedChange, to: string, findings: readonl
 
 function reasonOf(change: SortedChange, from: string, to: string): string {
   const { decision } = change
-  if (typeof decision.reason === 'string' && decision.reason !== '') return printable(decision.reason)
-  const made = change.fresh.map((row) => (row.reference === '' ? row.type : `${row.type} ${row.reference}`)).join(', ')
+  if (typeof decision.reason === 'string' && decision.reason !== '')
+    return printable(decision.reason)
+  const made = change.fresh
+    .map((row) => (row.reference === '' ? row.type : `${row.type} ${row.reference}`))
+    .join(', ')
   const moved = from === to ? `stays ${to}` : `${from} to ${to}`
   return made === '' ? moved : `${moved}: ${made}`
 }
 
 /** A payment that was kept as not applied is applied now; its figures stay those of the first. */
-function recordPayment(change: SortedChange, payment: PaymentOutcome, recorded: LedgerPayment | undefined): void {
+function recordPayment(
+  change: SortedChange,
+  payment: PaymentOutcome,
+  recorded: LedgerPayment | undefined,
+): void {
   const { ledger, claim } = change
   const row = recorded ?? { ...payment, sourceId: claim.event.sourceId }
   const others = ledger.payments.filter((each) => each !== recorded)

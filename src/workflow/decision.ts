@@ -79,9 +79,10 @@ export type Decision<State extends string = string, EffectType extends string = 
   | { readonly kind: 'contradict'; readonly reason: string; readonly figures?: Figures | undefined }
 
 /** Fulfills: records the payment, makes the effects, states the entitlements, moves the order. */
-export function fulfill<const State extends string = never, const EffectType extends string = never>(
-  changes: Changes<State, EffectType>,
-): Decision<State, EffectType> {
+export function fulfill<
+  const State extends string = never,
+  const EffectType extends string = never,
+>(changes: Changes<State, EffectType>): Decision<State, EffectType> {
   return { ...changes, kind: 'fulfill' }
 }
 
@@ -93,7 +94,8 @@ export function move<const State extends string, const EffectType extends string
   },
 ): Decision<State, EffectType> {
   const { once, ...rest } = change
-  if (once === undefined) throw new PermanentError('a move needs `once`: the effect that is the fact which moves it')
+  if (once === undefined)
+    throw new PermanentError('a move needs `once`: the effect that is the fact which moves it')
   return { ...rest, effects: [once], kind: 'move' }
 }
 
@@ -115,7 +117,10 @@ export function skip(reason: string): Decision<never, never> {
 }
 
 /** Waits for something of the order (or a name), at the longest `for` milliseconds. */
-export function defer<const State extends string = never, const EffectType extends string = never>(wait: {
+export function defer<
+  const State extends string = never,
+  const EffectType extends string = never,
+>(wait: {
   readonly missing: Missing<State, EffectType> | readonly Missing<State, EffectType>[]
   readonly for?: number | undefined
   readonly reason?: string | undefined
@@ -129,11 +134,16 @@ export function contradict(reason: string, figures?: Figures): Decision<never, n
 }
 
 /** Something to wait for: an effect of the order. */
-export function effect<const EffectType extends string>(type: EffectType, reference = ''): Missing<never, EffectType> {
+export function effect<const EffectType extends string>(
+  type: EffectType,
+  reference = '',
+): Missing<never, EffectType> {
   return { kind: 'effect', type, reference }
 }
 
 /** Something to wait for: the order being in one of these states. */
-export function state<const State extends string>(...states: readonly State[]): Missing<State, never> {
+export function state<const State extends string>(
+  ...states: readonly State[]
+): Missing<State, never> {
   return { kind: 'state', states }
 }

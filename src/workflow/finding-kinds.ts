@@ -55,6 +55,14 @@ export function finding(kind: FindingKind, about: string, figures: Figures): Fin
 
 /** A finding of a kind that a workflow names itself. */
 export function flaggedFinding(kind: string, about: string, figures: Figures): FindingDraft {
-  const known = Object.hasOwn(kinds, kind) ? kinds[kind as FindingKind] : { class: 'contradiction', severity: 'medium' }
-  return { kind, class: known.class as FindingDraft['class'], severity: known.severity as FindingDraft['severity'], about, figures }
+  const known = Object.hasOwn(kinds, kind)
+    ? kinds[kind as FindingKind]
+    : { class: 'contradiction', severity: 'medium' }
+  return {
+    kind,
+    class: known.class as FindingDraft['class'],
+    severity: known.severity as FindingDraft['severity'],
+    about,
+    figures,
+  }
 }

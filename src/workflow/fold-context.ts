@@ -26,15 +26,27 @@ export type EffectView = Effect
 export function viewEffects(rows: readonly LedgerEffect[]): readonly EffectView[] {
   const reversals = new Map<string, LedgerEffect>()
   for (const row of rows) {
-    if (row.type.endsWith(reversedSuffix)) reversals.set(`${reversedType(row)}\n${row.reference}`, row)
+    if (row.type.endsWith(reversedSuffix))
+      reversals.set(`${reversedType(row)}\n${row.reference}`, row)
   }
   const views: EffectView[] = []
   for (const row of rows) {
     if (row.type.endsWith(reversedSuffix)) continue
-    views.push(Object.freeze({ ...row, reversed: reversals.delete(`${row.type}\n${row.reference}`) }))
+    views.push(
+      Object.freeze({ ...row, reversed: reversals.delete(`${row.type}\n${row.reference}`) }),
+    )
   }
   for (const row of reversals.values()) {
-    views.push(Object.freeze({ ...row, type: reversedType(row), amount: null, currency: null, payment: null, reversed: true }))
+    views.push(
+      Object.freeze({
+        ...row,
+        type: reversedType(row),
+        amount: null,
+        currency: null,
+        payment: null,
+        reversed: true,
+      }),
+    )
   }
   return Object.freeze(views)
 }

@@ -2,7 +2,13 @@
  * Outcomes that change nothing of the order: skipped, absorbed, contradicted, deferred.
  */
 import type { Name, OrderLedger } from './order.ts'
-import { emptyOutcome, type FindingDraft, type Outcome, type OutcomeKind, type PaymentOutcome } from './outcome.ts'
+import {
+  emptyOutcome,
+  type FindingDraft,
+  type Outcome,
+  type OutcomeKind,
+  type PaymentOutcome,
+} from './outcome.ts'
 import type { Claim } from './resolve-event.ts'
 import { entitles } from './workflow.ts'
 
@@ -50,7 +56,9 @@ export function contradictionOutcome(
   return {
     ...plainOutcome(at, 'contradicted', reason),
     // the decision's keys must name a registered state of the order's own workflow
-    ...(ledger.stored && sameWorkflow ? {} : { workflow: null, from: null, to: null, entitles: null }),
+    ...(ledger.stored && sameWorkflow
+      ? {}
+      : { workflow: null, from: null, to: null, entitles: null }),
     orderId: ledger.stored ? ledger.id : null,
     evidence: Object.assign({}, ...findings.map((each) => each.figures)) as Record<string, unknown>,
     findings,
@@ -62,7 +70,11 @@ export function contradictionOutcome(
 /** Waits for the order to change, and for names where they are given. */
 export function deferredOutcome(
   at: At,
-  wait: { readonly description: string; readonly names?: readonly Name[]; readonly forMs?: number | null },
+  wait: {
+    readonly description: string
+    readonly names?: readonly Name[]
+    readonly forMs?: number | null
+  },
 ): Outcome {
   const { claim, ledger } = at
   const stored = ledger.stored

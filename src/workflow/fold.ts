@@ -31,7 +31,11 @@ export interface FoldResult {
  * Decides the events of one order, changing `ledger` as it goes. Outcomes come in the order in which
  * they were decided, and so do their ids; what still waits is last.
  */
-export function foldOrder(ledger: OrderLedger, claims: readonly Claim[], context: FoldContext): FoldResult {
+export function foldOrder(
+  ledger: OrderLedger,
+  claims: readonly Claim[],
+  context: FoldContext,
+): FoldResult {
   const decided: Outcome[] = []
   const deferred = new Map<Claim, Outcome>()
   const failures: FoldFailure[] = []
@@ -73,16 +77,25 @@ function attempt(
 
 /** The same ids, dealt out in the order of deciding: an order's decisions read as one chain of states. */
 function inOrder(outcomes: readonly Outcome[], ledger: OrderLedger): Outcome[] {
-  if (outcomes.every((each, index) => index === 0 || (outcomes[index - 1]?.decisionId ?? 0n) < each.decisionId)) {
+  if (
+    outcomes.every(
+      (each, index) => index === 0 || (outcomes[index - 1]?.decisionId ?? 0n) < each.decisionId,
+    )
+  ) {
     return [...outcomes]
   }
   const ids = outcomes.map((outcome) => outcome.decisionId).sort((a, b) => (a < b ? -1 : 1))
-  const dealt = new Map(outcomes.map((outcome, index) => [outcome.decisionId, ids[index] ?? outcome.decisionId]))
+  const dealt = new Map(
+    outcomes.map((outcome, index) => [outcome.decisionId, ids[index] ?? outcome.decisionId]),
+  )
   ledger.entitlements = ledger.entitlements.map((row) => {
     const grantedBy = row.grantedBy === null ? undefined : dealt.get(row.grantedBy)
     return grantedBy === undefined || grantedBy === row.grantedBy ? row : { ...row, grantedBy }
   })
-  return outcomes.map((outcome, index) => ({ ...outcome, decisionId: ids[index] ?? outcome.decisionId }))
+  return outcomes.map((outcome, index) => ({
+    ...outcome,
+    decisionId: ids[index] ?? outcome.decisionId,
+  }))
 }
 
 function decideOne(
@@ -98,7 +111,11 @@ function decideOne(
   if (ledger.stored && ledger.workflow !== workflow.name) {
     const about = `event:${event.key}`
     return contradictionOutcome(at, `order ${ledger.id} belongs to workflow ${ledger.workflow}`, [
-      finding('workflow_differs', about, { order: ledger.id, workflow: ledger.workflow, claimed_by: workflow.name }),
+      finding('workflow_differs', about, {
+        order: ledger.id,
+        workflow: ledger.workflow,
+        claimed_by: workflow.name,
+      }),
     ])
   }
   const foreign = foreignAccount(ledger, claim)
@@ -151,7 +168,9 @@ function foreignAccount(ledger: OrderLedger, claim: Claim): string | null {
       ? null
       : `order ${ledger.id} belongs to account ${ledger.providerAccount}, the event to ${event.source.account}`
   }
-  return event.accountAllowed ? null : `account ${event.source.account} is not allowed by source ${event.source.name}`
+  return event.accountAllowed
+    ? null
+    : `account ${event.source.account} is not allowed by source ${event.source.name}`
 }
 
 function nameOfOther(
@@ -166,7 +185,12 @@ function nameOfOther(
   return null
 }
 
-function answer(ledger: OrderLedger, claim: Claim, context: FoldContext, decisionId: bigint): Outcome {
+function answer(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+  decisionId: bigint,
+): Outcome {
   const effects = viewEffects(ledger.effects)
   const answered: unknown = claim.candidate.handler.decide(inputOf(ledger, claim, context, effects))
   const decision = checkedDecision(answered, claim.candidate.workflow, claim.event.eventType)
@@ -233,7 +257,9 @@ function inputOf(
     subject: ledger.subject,
     expected: ledger.expected === null ? null : Object.freeze({ ...ledger.expected }),
   })
-  const entitlements = ledger.entitlements.filter((row) => row.stated).map((row) => Object.freeze({ ...row }))
+  const entitlements = ledger.entitlements
+    .filter((row) => row.stated)
+    .map((row) => Object.freeze({ ...row }))
   return Object.freeze({
     event: claim.body,
     order,

@@ -12,7 +12,11 @@ import type { FindingDraft } from './outcome.ts'
 /** The verdict about money. */
 export type MoneyVerdict =
   | { readonly kind: 'fine'; readonly findings: readonly FindingDraft[] }
-  | { readonly kind: 'contradicted'; readonly reason: string; readonly findings: readonly FindingDraft[] }
+  | {
+      readonly kind: 'contradicted'
+      readonly reason: string
+      readonly findings: readonly FindingDraft[]
+    }
   | { readonly kind: 'missing'; readonly description: string }
 
 /** Judges the payment and the refunds of a change. */
@@ -28,17 +32,25 @@ function checkPayment(change: SortedChange): MoneyVerdict {
   if (payment === null) return { kind: 'fine', findings: [] }
   const paid: Money = { amount: payment.amount, currency: payment.currency }
   const about = `payment:${claim.event.sourceId}:${payment.id}`
-  const figures = (): Figures => ({ order: ledger.id, payment: payment.id, paid: formatMoney(paid) })
+  const figures = (): Figures => ({
+    order: ledger.id,
+    payment: payment.id,
+    paid: formatMoney(paid),
+  })
   const differs = figuresDiffer(change, about)
   if (ledger.expected === null) {
-    if (workflow.accepts === undefined || verdict(workflow.accepts({ event: claim.body, paid }), 'accepts', change)) {
+    if (
+      workflow.accepts === undefined ||
+      verdict(workflow.accepts({ event: claim.body, paid }), 'accepts', change)
+    ) {
       return { kind: 'fine', findings: differs }
     }
     const reason = `${formatMoney(paid)} is not accepted for order ${ledger.id}`
     return { kind: 'contradicted', reason, findings: [finding('not_accepted', about, figures())] }
   }
   const { expected } = ledger
-  const compared = (kind: FindingKind): FindingDraft => finding(kind, about, { ...figures(), expected: formatMoney(expected) })
+  const compared = (kind: FindingKind): FindingDraft =>
+    finding(kind, about, { ...figures(), expected: formatMoney(expected) })
   const refused = (kind: FindingKind): MoneyVerdict => ({
     kind: 'contradicted',
     reason: `${formatMoney(paid)} was paid, ${formatMoney(expected)} expected`,
@@ -58,7 +70,9 @@ function checkPayment(change: SortedChange): MoneyVerdict {
 /** A promise would be truthy, and let any payment pass: only true and false are answers. */
 function verdict(answer: unknown, asked: 'accepts' | 'compare', change: SortedChange): boolean {
   if (typeof answer === 'boolean') return answer
-  throw new PermanentError(`workflow ${change.workflow.name}: ${asked} must return true or false, synchronously`)
+  throw new PermanentError(
+    `workflow ${change.workflow.name}: ${asked} must return true or false, synchronously`,
+  )
 }
 
 /** A payment that is recorded already, named with other figures: the first stays, a finding tells. */
@@ -93,7 +107,8 @@ function checkRefunds(change: SortedChange): MoneyVerdict {
     const all = viewEffects([...ledger.effects, ...change.fresh])
     let sum = 0n
     for (const each of all) {
-      if (each.payment === effect.payment && each.amount !== null && !each.reversed) sum += each.amount
+      if (each.payment === effect.payment && each.amount !== null && !each.reversed)
+        sum += each.amount
     }
     if (effect.currency === captured.currency && sum <= captured.amount) continue
     const figures = {
@@ -105,7 +120,9 @@ function checkRefunds(change: SortedChange): MoneyVerdict {
     return {
       kind: 'contradicted',
       reason: `refunds of ${figures.refunded} exceed the ${figures.captured} captured by ${effect.payment}`,
-      findings: [finding('over_refunded', `payment:${claim.event.sourceId}:${effect.payment}`, figures)],
+      findings: [
+        finding('over_refunded', `payment:${claim.event.sourceId}:${effect.payment}`, figures),
+      ],
     }
   }
   return { kind: 'fine', findings: [] }

@@ -16,17 +16,24 @@ export function judge(judged: Judged): Outcome {
   const change = sortChange(judged)
   const { ledger, claim, decision, workflow } = change
   if (change.fresh.length === 0 && change.absorbed.length === 0 && change.payment === null) {
-    throw new PermanentError(`workflow ${workflow.name}, ${claim.event.eventType}: a change needs a key: a payment or an effect`)
+    throw new PermanentError(
+      `workflow ${workflow.name}, ${claim.event.eventType}: a change needs a key: a payment or an effect`,
+    )
   }
-  const stolen = change.payment === null ? null : judged.context.payerOf(claim.event.sourceId, change.payment.id)
+  const stolen =
+    change.payment === null ? null : judged.context.payerOf(claim.event.sourceId, change.payment.id)
   if (stolen !== null && stolen !== ledger.id) {
-    return contradictionOutcome(at(change), `payment ${change.payment?.id} is recorded for order ${stolen}`, [
-      finding('fulfilled_twice', `payment:${claim.event.sourceId}:${change.payment?.id}`, {
-        order: ledger.id,
-        other_order: stolen,
-        payment: change.payment?.id ?? null,
-      }),
-    ])
+    return contradictionOutcome(
+      at(change),
+      `payment ${change.payment?.id} is recorded for order ${stolen}`,
+      [
+        finding('fulfilled_twice', `payment:${claim.event.sourceId}:${change.payment?.id}`, {
+          order: ledger.id,
+          other_order: stolen,
+          payment: change.payment?.id ?? null,
+        }),
+      ],
+    )
   }
   // check 3: everything exists
   if (change.fresh.length === 0 && !change.paymentIsNew) {
@@ -35,18 +42,28 @@ export function judge(judged: Judged): Outcome {
   const findings = [...paidTwice(change), ...flagged(change)]
   // check 4: money
   const money = checkMoney(change)
-  if (money.kind === 'contradicted') return contradictionOutcome(at(change), money.reason, money.findings, unapplied(change))
-  if (money.kind === 'missing') return deferredOutcome(at(change), { description: money.description })
+  if (money.kind === 'contradicted')
+    return contradictionOutcome(at(change), money.reason, money.findings, unapplied(change))
+  if (money.kind === 'missing')
+    return deferredOutcome(at(change), { description: money.description })
   // check 5: the transition
   const to = decision.to ?? ledger.state
   if (to !== ledger.state && !(workflow.transitions.get(ledger.state) ?? []).includes(to)) {
     if (isReachable(workflow, ledger.state, to)) {
-      return deferredOutcome(at(change), { description: `a state of order ${ledger.id} from which it can be ${to}` })
+      return deferredOutcome(at(change), {
+        description: `a state of order ${ledger.id} from which it can be ${to}`,
+      })
     }
     return contradictionOutcome(
       at(change),
       `${ledger.state} to ${to} is not permitted`,
-      [finding('transition_refused', `event:${claim.event.key}`, { order: ledger.id, from: ledger.state, to })],
+      [
+        finding('transition_refused', `event:${claim.event.key}`, {
+          order: ledger.id,
+          from: ledger.state,
+          to,
+        }),
+      ],
       unapplied(change),
     )
   }
@@ -58,7 +75,9 @@ function at(change: SortedChange): At {
 }
 
 function absorbedReason(change: SortedChange): string {
-  const effects = change.absorbed.map((row) => (row.reference === '' ? row.type : `${row.type} ${row.reference}`))
+  const effects = change.absorbed.map((row) =>
+    row.reference === '' ? row.type : `${row.type} ${row.reference}`,
+  )
   const parts = change.payment === null ? effects : [`payment ${change.payment.id}`, ...effects]
   return `already recorded: ${parts.join(', ')}`
 }
@@ -73,7 +92,12 @@ function paidTwice(change: SortedChange): FindingDraft[] {
   const earlier = change.ledger.payments.filter((payment) => payment.applied)
   if (earlier.length === 0) return []
   const payments = [...earlier.map((payment) => payment.id), change.payment.id].sort()
-  return [finding('paid_twice', `order:${change.ledger.id}`, { order: change.ledger.id, payments: payments.join(', ') })]
+  return [
+    finding('paid_twice', `order:${change.ledger.id}`, {
+      order: change.ledger.id,
+      payments: payments.join(', '),
+    }),
+  ]
 }
 
 function flagged(change: SortedChange): FindingDraft[] {

@@ -31,23 +31,34 @@ const maxAmount = 2n ** 63n - 1n
  * @throws HookledgerError HKL_LEDGER_ORDER_INVALID saying what is wrong
  */
 export function checkedOpening(given: Opening): Opening {
-  const { id, subject, expected } = given as { readonly [Field in keyof Opening]: Opening[Field] | null }
+  const { id, subject, expected } = given as {
+    readonly [Field in keyof Opening]: Opening[Field] | null
+  }
   try {
     return {
       id: keyText(id, 'order id'),
-      subject: subject === undefined || subject === null ? undefined : keyText(subject, 'subject of the order'),
+      subject:
+        subject === undefined || subject === null
+          ? undefined
+          : keyText(subject, 'subject of the order'),
       expected: expected === undefined || expected === null ? undefined : checkedExpected(expected),
     }
   } catch (error) {
     if (error instanceof HookledgerError) throw error
-    throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', error instanceof Error ? error.message : 'the order is not valid')
+    throw new HookledgerError(
+      'HKL_LEDGER_ORDER_INVALID',
+      error instanceof Error ? error.message : 'the order is not valid',
+    )
   }
 }
 
 function checkedExpected(given: Money): Money {
   const expected = money(given.amount, given.currency)
   if (expected.amount >= 0n && expected.amount <= maxAmount) return expected
-  throw new HookledgerError('HKL_LEDGER_ORDER_INVALID', 'the expected amount must not be negative, and must fit 64 bits')
+  throw new HookledgerError(
+    'HKL_LEDGER_ORDER_INVALID',
+    'the expected amount must not be negative, and must fit 64 bits',
+  )
 }
 
 /** An order that nobody opened yet. */

@@ -45,7 +45,10 @@ export interface Entitlement {
 }
 
 /** The order as `decide` sees it. Orders that only the app opens always have a subject. */
-export interface Order<State extends string = string, Subject extends string | null = string | null> {
+export interface Order<
+  State extends string = string,
+  Subject extends string | null = string | null,
+> {
   readonly id: string
   readonly workflow: string
   readonly state: State

@@ -90,20 +90,21 @@ export interface Outcome {
 }
 
 /** The parts of an outcome that most kinds leave empty. */
-export const emptyOutcome: Omit<Outcome, 'decisionId' | 'event' | 'kind' | 'reason'> = Object.freeze({
-  orderId: null,
-  workflow: null,
-  workflowVersion: null,
-  from: null,
-  to: null,
-  entitles: null,
-  evidence: Object.freeze({}),
-  payment: null,
-  appliesPayment: null,
-  effects: Object.freeze([]),
-  learned: Object.freeze([]),
-  findings: Object.freeze([]),
-  granted: Object.freeze([]),
-  revoked: Object.freeze([]),
-  wait: null,
-})
+export const emptyOutcome: Omit<Outcome, 'decisionId' | 'event' | 'kind' | 'reason'> =
+  Object.freeze({
+    orderId: null,
+    workflow: null,
+    workflowVersion: null,
+    from: null,
+    to: null,
+    entitles: null,
+    evidence: Object.freeze({}),
+    payment: null,
+    appliesPayment: null,
+    effects: Object.freeze([]),
+    learned: Object.freeze([]),
+    findings: Object.freeze([]),
+    granted: Object.freeze([]),
+    revoked: Object.freeze([]),
+    wait: null,
+  })

@@ -13,7 +13,10 @@ export interface PlainHandler {
    * Runs once, in the engine's transaction. Returning `notOurs(…)` ignores the event; throwing tries
    * it again, or ends it dead (PermanentError).
    */
-  readonly run: (input: { readonly event: AnyEvent; readonly db: UserExecutor }) => Promise<Resolution | void>
+  readonly run: (input: {
+    readonly event: AnyEvent
+    readonly db: UserExecutor
+  }) => Promise<Resolution | void>
 }
 
 /** One workflow that looks at a type. */
@@ -42,11 +45,17 @@ export interface Registry {
  * @throws HookledgerError HKL_WORKFLOW_INVALID for two workflows of one name, or two plain handlers
  * of one type.
  */
-export function createRegistry(workflows: readonly Workflow[], handlers: readonly PlainHandler[]): Registry {
+export function createRegistry(
+  workflows: readonly Workflow[],
+  handlers: readonly PlainHandler[],
+): Registry {
   const byName = new Map<string, Workflow>()
   const byType = new Map<string, { workflows: Candidate[]; plain: PlainHandler | null }>()
   const types = new Map<string, Set<string>>()
-  const entry = (source: string, type: string): { workflows: Candidate[]; plain: PlainHandler | null } => {
+  const entry = (
+    source: string,
+    type: string,
+  ): { workflows: Candidate[]; plain: PlainHandler | null } => {
     const key = `${source}\n${type}`
     const found = byType.get(key) ?? { workflows: [], plain: null }
     byType.set(key, found)
@@ -57,21 +66,32 @@ export function createRegistry(workflows: readonly Workflow[], handlers: readonl
   }
   for (const workflow of workflows) {
     if (byName.has(workflow.name)) {
-      throw new HookledgerError('HKL_WORKFLOW_INVALID', `two workflows are named "${workflow.name}"`)
+      throw new HookledgerError(
+        'HKL_WORKFLOW_INVALID',
+        `two workflows are named "${workflow.name}"`,
+      )
     }
     byName.set(workflow.name, workflow)
     for (const source of workflow.sources) {
-      for (const [type, handler] of workflow.handlers) entry(source, type).workflows.push({ workflow, handler })
+      for (const [type, handler] of workflow.handlers)
+        entry(source, type).workflows.push({ workflow, handler })
     }
   }
   for (const handler of handlers) {
     for (const type of handler.types) {
       const found = entry(handler.source, type)
       if (found.plain !== null) {
-        throw new HookledgerError('HKL_WORKFLOW_INVALID', `two handlers take "${type}" of source "${handler.source}"`)
+        throw new HookledgerError(
+          'HKL_WORKFLOW_INVALID',
+          `two handlers take "${type}" of source "${handler.source}"`,
+        )
       }
       found.plain = handler
     }
   }
-  return { workflows: byName, types, candidates: (source, type) => byType.get(`${source}\n${type}`) ?? null }
+  return {
+    workflows: byName,
+    types,
+    candidates: (source, type) => byType.get(`${source}\n${type}`) ?? null,
+  }
 }

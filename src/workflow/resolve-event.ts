@@ -15,8 +15,18 @@ export type Resolved =
   | { readonly kind: 'ignored'; readonly event: InboxEvent; readonly reason: string }
   | { readonly kind: 'dead'; readonly event: InboxEvent; readonly reason: string }
   | { readonly kind: 'failed'; readonly event: InboxEvent; readonly error: unknown }
-  | { readonly kind: 'plain'; readonly event: InboxEvent; readonly body: AnyEvent; readonly handler: PlainHandler }
-  | { readonly kind: 'contradicted'; readonly event: InboxEvent; readonly reason: string; readonly orderIds: readonly string[] }
+  | {
+      readonly kind: 'plain'
+      readonly event: InboxEvent
+      readonly body: AnyEvent
+      readonly handler: PlainHandler
+    }
+  | {
+      readonly kind: 'contradicted'
+      readonly event: InboxEvent
+      readonly reason: string
+      readonly orderIds: readonly string[]
+    }
   | Claim
   | Waiting
 
@@ -128,20 +138,34 @@ export function settleWaiting(waiting: Waiting, lookup: NameLookup): Resolved {
       if (found === null) continue
       if (found.workflow === candidate.workflow.name) {
         const all = present([...learned, ...names])
-        claims.set(found.orderId, { kind: 'claim', event, body, candidate, orderId: found.orderId, learned: all })
+        claims.set(found.orderId, {
+          kind: 'claim',
+          event,
+          body,
+          candidate,
+          orderId: found.orderId,
+          learned: all,
+        })
       } else foreign = found
     }
   }
   const [claim] = claims.values()
   if (claims.size > 1) {
     const orderIds = [...claims.keys()].sort()
-    return { kind: 'contradicted', event, reason: `its names lead to different orders: ${orderIds.join(', ')}`, orderIds }
+    return {
+      kind: 'contradicted',
+      event,
+      reason: `its names lead to different orders: ${orderIds.join(', ')}`,
+      orderIds,
+    }
   }
   if (claim !== undefined) return claim
-  if (foreign !== null && !waiting.waits.some((wait) => wait.names.some((name) => lookup(event.sourceId, name) === null))) {
+  if (
+    foreign !== null &&
+    !waiting.waits.some((wait) => wait.names.some((name) => lookup(event.sourceId, name) === null))
+  ) {
     const reason = `it belongs to order ${foreign.orderId} of workflow ${foreign.workflow}, which does not handle ${event.eventType}`
     return { kind: 'ignored', event, reason }
   }
   return waiting
 }
-

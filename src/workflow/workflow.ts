@@ -38,7 +38,9 @@ export interface EventHandler<
   readonly order: (input: { readonly event: Event }) => Resolution | string | null | undefined
   /** Other names of that order, learned whatever is decided; what is missing (null) is left out. */
   readonly learn?: ((input: { readonly event: Event }) => readonly (Name | null)[]) | undefined
-  readonly decide: (input: DecideInput<Event, State, EffectType, Subject>) => Decision<State, EffectType>
+  readonly decide: (
+    input: DecideInput<Event, State, EffectType, Subject>,
+  ) => Decision<State, EffectType>
   /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
 }
@@ -87,13 +89,18 @@ export type Compare<Event = AnyEvent> = (input: {
 }) => boolean
 
 /** Asked of every paying event of an order without an expected amount: price, product. Pure. */
-export type Accepts<Event = AnyEvent> = (input: { readonly event: Event; readonly paid: Money }) => boolean
+export type Accepts<Event = AnyEvent> = (input: {
+  readonly event: Event
+  readonly paid: Money
+}) => boolean
 
 /** One history that a provider can produce: what the confluence check and the drills play. */
 export interface History {
   readonly name: string
   /** Opened by the app before or between the events, where the workflow says `opens: 'app'`. */
-  readonly open?: { readonly id: string; readonly subject: string; readonly expected?: Money | undefined } | undefined
+  readonly open?:
+    | { readonly id: string; readonly subject: string; readonly expected?: Money | undefined }
+    | undefined
   /** Provider bodies, in the order in which they happened. */
   readonly events: readonly object[]
 }

@@ -222,13 +222,13 @@ describe('hookledger dev', () => {
   })
 
   it('finishes what is in hand at the first signal, and stops at once, just as safe, at another one', async () => {
-    const first = await dev(['--config', poison], { SLOW_MS: '2000' })
+    const first = await dev(['--config', poison], { SLOW_MS: '2000', WATCHDOG_MS: '60000' })
     expect(await post(first.at.url, product('slow', 'finished'))).toBe(200)
     await untilInWork(first.process, first.at)
     first.process.child.kill('SIGTERM')
     expect(await first.process.ended).toMatchObject({ code: 0, signal: null })
 
-    const second = await dev(['--config', poison], { SLOW_MS: '60000' })
+    const second = await dev(['--config', poison], { SLOW_MS: '60000', WATCHDOG_MS: '60000' })
     expect((await states(second.at)).get('evt_finished')).toBe('processed')
     expect(await post(second.at.url, product('slow', 'cut'))).toBe(200)
     await untilInWork(second.process, second.at)

@@ -12,5 +12,5 @@ export default createHookledger({
       if (what === 'slow') await sleep(Number(process.env['SLOW_MS'] ?? 0))
     }),
   ],
-  limits: { watchdogMs: 1000, statementTimeoutMs: 30_000 },
+  limits: { watchdogMs: Number(process.env['WATCHDOG_MS'] ?? 1000) },
 })

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createProbe, probe, probeWorkflow, until, type Probe, type ProbeHooks } from '../support/probe.ts'
+import {
+  createProbe,
+  probe,
+  probeWorkflow,
+  until,
+  type Probe,
+  type ProbeHooks,
+} from '../support/probe.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 
@@ -16,7 +23,10 @@ async function create(...of: Parameters<typeof createProbe>): Promise<Probe> {
 
 async function drained(bench: Probe): Promise<void> {
   await until(
-    () => bench.rows(`select (select count(*) from inbox_ready) + (select count(*) from inbox_delayed) + (select count(*) from inbox_suspects) as n`),
+    () =>
+      bench.rows(
+        `select (select count(*) from inbox_ready) + (select count(*) from inbox_delayed) + (select count(*) from inbox_suspects) as n`,
+      ),
     ([row]) => row?.['n'] === '0',
     20_000,
   )
@@ -25,7 +35,9 @@ async function drained(bench: Probe): Promise<void> {
 /** Deadlocks that the server had to break, once its statistics are flushed. */
 async function deadlocks(bench: Probe): Promise<number> {
   await sleep(1100)
-  const [row] = await bench.rows<{ n: string }>(`select deadlocks as n from pg_stat_database where datname = current_database()`)
+  const [row] = await bench.rows<{ n: string }>(
+    `select deadlocks as n from pg_stat_database where datname = current_database()`,
+  )
   return Number(row?.n)
 }
 
@@ -48,7 +60,10 @@ describe('many workers', () => {
       const now = (inHand.get(order.id) ?? 0) + 1
       inHand.set(order.id, now)
       if (now > 1) twiceAtOnce++
-      await db.query(`insert into shop.accounts as a values ($1, 1) on conflict (account_id) do update set credits = a.credits + 1`, [order.id])
+      await db.query(
+        `insert into shop.accounts as a values ($1, 1) on conflict (account_id) do update set credits = a.credits + 1`,
+        [order.id],
+      )
       inHand.set(order.id, now - 1)
     }
     const bench = await create({ workflows: [probeWorkflow(hooks)], limits: { workBatch: 7 } })
@@ -60,16 +75,33 @@ describe('many workers', () => {
       probe('refund', { id: `evt_refund_${at}`, waits: `ref-${at}`, payment: `pay_order-${at}` }),
     ]).flat()
     const copies = shuffled(Array.from({ length: 50 }, () => bodies).flat())
-    for (let from = 0; from < copies.length; from += 500) await bench.deliver(...copies.slice(from, from + 500))
-    await until(() => bench.rows(`select 1 from ledger_decisions where final`), (rows) => rows.length === 100, 20_000)
+    for (let from = 0; from < copies.length; from += 500)
+      await bench.deliver(...copies.slice(from, from + 500))
+    await until(
+      () => bench.rows(`select 1 from ledger_decisions where final`),
+      (rows) => rows.length === 100,
+      20_000,
+    )
     await drained(bench)
     for (const worker of workers) await worker.stop()
-    expect(await bench.rows(`select count(*)::int as n, min(credits)::int as least, max(credits)::int as most from shop.accounts`)).toEqual([{ n: 50, least: 2, most: 2 }])
-    expect(await bench.rows(`select effect_type, count(*)::int as n from fulfillment_effects group by 1 order by 1`)).toEqual([
+    expect(
+      await bench.rows(
+        `select count(*)::int as n, min(credits)::int as least, max(credits)::int as most from shop.accounts`,
+      ),
+    ).toEqual([{ n: 50, least: 2, most: 2 }])
+    expect(
+      await bench.rows(
+        `select effect_type, count(*)::int as n from fulfillment_effects group by 1 order by 1`,
+      ),
+    ).toEqual([
       { effect_type: 'grant', n: 50 },
       { effect_type: 'refund', n: 50 },
     ])
-    expect(await bench.rows(`select count(*)::int as events, sum(deliveries)::int as deliveries from webhook_inbox where state = 'processed'`)).toEqual([{ events: 100, deliveries: 5000 }])
+    expect(
+      await bench.rows(
+        `select count(*)::int as events, sum(deliveries)::int as deliveries from webhook_inbox where state = 'processed'`,
+      ),
+    ).toEqual([{ events: 100, deliveries: 5000 }])
     expect(twiceAtOnce).toBe(0)
     expect(await bench.rows(`select 1 from inbox_batches`)).toEqual([])
     expect(await deadlocks(bench)).toBe(0)
@@ -79,7 +111,9 @@ describe('many workers', () => {
     const bench = await create({ workflows: [probeWorkflow()], limits: { workBatch: 5 } })
     const pool = bench.database.pool({ max: 3 })
     const hookledger = bench.another({}, pool)
-    await bench.deliver(...Array.from({ length: 200 }, (_, at) => probe('pay', { order: `order-${at}` })))
+    await bench.deliver(
+      ...Array.from({ length: 200 }, (_, at) => probe('pay', { order: `order-${at}` })),
+    )
     await hookledger.start({ loops: 8 })
     await drained(bench)
     expect(await bench.rows(`select 1 from orders where state = 'paid'`)).toHaveLength(200)
@@ -90,7 +124,9 @@ describe('many workers', () => {
     const bench = await create({ workflows: [probeWorkflow()] })
     const pool = bench.database.pool({ max: 3 })
     const hookledger = bench.another({}, pool)
-    await bench.deliver(...Array.from({ length: 12 }, (_, at) => probe('pay', { order: `order-${at}` })))
+    await bench.deliver(
+      ...Array.from({ length: 12 }, (_, at) => probe('pay', { order: `order-${at}` })),
+    )
     await Promise.all(Array.from({ length: 12 }, () => hookledger.runOnce({ budgetMs: 10_000 })))
     expect(await bench.rows(`select 1 from orders where state = 'paid'`)).toHaveLength(12)
   })
@@ -103,7 +139,9 @@ describe('many workers', () => {
 
   it('do not let a stopped one keep what it had claimed', async () => {
     const bench = await create({ workflows: [probeWorkflow()] })
-    await bench.deliver(...Array.from({ length: 50 }, (_, at) => probe('pay', { order: `order-${at}` })))
+    await bench.deliver(
+      ...Array.from({ length: 50 }, (_, at) => probe('pay', { order: `order-${at}` })),
+    )
     await bench.hookledger.start()
     await bench.hookledger.stop({ timeoutMs: 5000 })
     const next = bench.another({})

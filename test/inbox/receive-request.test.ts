@@ -127,6 +127,18 @@ describe('receive', () => {
     await expect(Promise.all(kept)).resolves.toHaveLength(1)
   })
 
+  it('answers 200 for what is stored although the platform refuses to wait', async () => {
+    const { receive, worked } = create()
+    const answer = await receive(post('{}'), {
+      source: 'stripe',
+      waitUntil: () => {
+        throw new Error('outside of a request')
+      },
+    })
+    expect(answer.status).toBe(200)
+    expect(worked).toHaveLength(1)
+  })
+
   it('answers 503 with the fix when the body was read before', async () => {
     const { receive, received, refused } = create()
     const read = post('{}')

@@ -314,6 +314,24 @@ describe('refusals', () => {
     expect(await bench.count('inbox_events')).toBe(0)
   })
 
+  it.each([
+    ['a text', '{}'],
+    ['a parsed body', { id: 'evt_1' }],
+    ['nothing', undefined],
+    ['an ArrayBuffer', new ArrayBuffer(2)],
+    ['null', null],
+  ])('says what to pass where the app hands over %s in place of the bytes', async (_, rawBody) => {
+    const given = {
+      ...signed(eventBody('evt_not_bytes')),
+      rawBody: rawBody as unknown as Uint8Array,
+    }
+    expect(await bench.receiver.ingest(given)).toMatchObject({
+      status: 503,
+      code: 'HKL_INBOX_BODY_CONSUMED',
+      message: expect.stringContaining('express.raw()') as unknown,
+    })
+  })
+
   it('says the same of a wrong signature, a missing one and an old one', async () => {
     const good = signed(eventBody('evt_same_answer'))
     const wrong = await bench.receiver.ingest(

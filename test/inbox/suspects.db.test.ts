@@ -4,14 +4,24 @@ import { runSuspect } from '../../src/inbox/run-batch.ts'
 import { adoptDeadBatches, type SweepContext } from '../../src/inbox/sweep.ts'
 import type { WorkContext } from '../../src/inbox/work-batch.ts'
 import { partsOf } from '../../src/hookledger.ts'
-import { clearHooks, createProbe, probe, probeWorkflow, type Probe, type ProbeHooks } from '../support/probe.ts'
+import {
+  clearHooks,
+  createProbe,
+  probe,
+  probeWorkflow,
+  type Probe,
+  type ProbeHooks,
+} from '../support/probe.ts'
 
 const hooks: ProbeHooks = {}
 let bench: Probe
 let work: WorkContext
 let sweep: SweepContext
 beforeAll(async () => {
-  bench = await createProbe({ workflows: [probeWorkflow(hooks)], limits: { firstRetryMs: 600_000 } })
+  bench = await createProbe({
+    workflows: [probeWorkflow(hooks)],
+    limits: { firstRetryMs: 600_000 },
+  })
   ;({ work, sweep } = await partsOf(bench.hookledger).contexts())
 })
 afterAll(() => bench.close())
@@ -48,7 +58,9 @@ describe('adoptDeadBatches', () => {
     await bench.deliver(probe('pay', { order: '1' }))
     expect(await bench.work()).toBe(1)
     expect(adopted).toBe(0)
-    expect(await bench.rows(`select 1 from inbox_suspects union all select 1 from inbox_batches`)).toEqual([])
+    expect(
+      await bench.rows(`select 1 from inbox_suspects union all select 1 from inbox_batches`),
+    ).toEqual([])
   })
 
   it('makes no suspect of an event that a live worker has in hand, though its batch row could be taken', async () => {
@@ -73,13 +85,27 @@ describe('adoptDeadBatches', () => {
     ] as const) {
       await diedWith(true)
       await adoptDeadBatches(sweep)
-      expect(await bench.rows(`select starts::int, round(extract(epoch from due_at - now()))::int as waits from inbox_suspects`)).toEqual([{ starts, waits }])
+      expect(
+        await bench.rows(
+          `select starts::int, round(extract(epoch from due_at - now()))::int as waits from inbox_suspects`,
+        ),
+      ).toEqual([{ starts, waits }])
     }
     await diedWith(true)
     await adoptDeadBatches(sweep)
-    expect(await bench.rows(`select state, last_error, attempts from webhook_inbox`)).toEqual([{ state: 'dead', last_error: expect.stringContaining('ended its worker') as unknown, attempts: 3 }])
-    expect(await bench.rows(`select kind, final, attempts::int from ledger_decisions`)).toEqual([{ kind: 'dead', final: false, attempts: 3 }])
-    expect(await bench.rows(`select rearmed_by from inbox_dead`)).toEqual([{ rearmed_by: 'operator' }])
+    expect(await bench.rows(`select state, last_error, attempts from webhook_inbox`)).toEqual([
+      {
+        state: 'dead',
+        last_error: expect.stringContaining('ended its worker') as unknown,
+        attempts: 3,
+      },
+    ])
+    expect(await bench.rows(`select kind, final, attempts::int from ledger_decisions`)).toEqual([
+      { kind: 'dead', final: false, attempts: 3 },
+    ])
+    expect(await bench.rows(`select rearmed_by from inbox_dead`)).toEqual([
+      { rearmed_by: 'operator' },
+    ])
   })
 })
 
@@ -130,7 +156,9 @@ describe('a suspect', () => {
       // another worker takes the failing one as soon as it is free
       setTimeout(() => {
         begun = true
-        void other.query(`begin; select from inbox_suspects where event_key = (select event_key from inbox_events where event_id = 'evt_bad') for update`)
+        void other.query(
+          `begin; select from inbox_suspects where event_key = (select event_key from inbox_events where event_id = 'evt_bad') for update`,
+        )
       }, 0)
       await new Promise((resolve) => setTimeout(resolve, 60))
       throw new PermanentError('only this one is bad')
@@ -138,7 +166,9 @@ describe('a suspect', () => {
     try {
       await runSuspect(work)
       expect(begun).toBe(true)
-      expect(await bench.rows(`select event_id from webhook_inbox where state = 'dead'`)).toEqual([])
+      expect(await bench.rows(`select event_id from webhook_inbox where state = 'dead'`)).toEqual(
+        [],
+      )
     } finally {
       await other.query('rollback')
       other.release()
@@ -155,7 +185,9 @@ describe('a suspect', () => {
     await suspect('1')
     hooks.apply = () => Promise.reject(new Error('not today'))
     await runSuspect(work)
-    expect(await bench.rows(`select state, attempts, last_error from webhook_inbox`)).toEqual([{ state: 'pending', attempts: 1, last_error: 'not today' }])
+    expect(await bench.rows(`select state, attempts, last_error from webhook_inbox`)).toEqual([
+      { state: 'pending', attempts: 1, last_error: 'not today' },
+    ])
     delete hooks.apply
     await bench.rows(`update inbox_delayed set due_at = now()`)
     await bench.work()

@@ -3,7 +3,14 @@ import { handle, notOurs } from 'hookledger'
 import { fulfill, reverse, type Decision } from '../../src/workflow/decision.ts'
 import type { PlainHandler } from '../../src/workflow/registry.ts'
 import type { UserExecutor } from '../../src/workflow/workflow.ts'
-import { clearHooks, createProbe, probe, probeWorkflow, type Probe, type ProbeHooks } from '../support/probe.ts'
+import {
+  clearHooks,
+  createProbe,
+  probe,
+  probeWorkflow,
+  type Probe,
+  type ProbeHooks,
+} from '../support/probe.ts'
 
 const hooks: ProbeHooks = {}
 let runPlain: PlainHandler['run']
@@ -26,22 +33,37 @@ beforeEach(async () => {
 })
 
 const credit = (db: UserExecutor, account: string): Promise<unknown> =>
-  db.query(`insert into shop.accounts as a values ($1, 1) on conflict (account_id) do update set credits = a.credits + 1`, [account])
+  db.query(
+    `insert into shop.accounts as a values ($1, 1) on conflict (account_id) do update set credits = a.credits + 1`,
+    [account],
+  )
 
 async function credits(account: string): Promise<number> {
-  const [row] = await bench.rows<{ credits: string }>(`select credits from shop.accounts where account_id = $1`, [account])
+  const [row] = await bench.rows<{ credits: string }>(
+    `select credits from shop.accounts where account_id = $1`,
+    [account],
+  )
   return Number(row?.credits ?? 0)
 }
 
 async function stateOf(id: string): Promise<unknown> {
-  const [row] = await bench.rows(`select state, last_error from webhook_inbox where event_id = $1`, [id])
+  const [row] = await bench.rows(
+    `select state, last_error from webhook_inbox where event_id = $1`,
+    [id],
+  )
   return row
 }
 
 describe("an effect's apply", () => {
   it('runs once for each effect that was inserted, and never for one that was absorbed', async () => {
-    hooks.apply = async ({ db, order, effect }) => void (await credit(db, `${order.id} ${effect.type}`))
-    await bench.deliver(probe('pay', { order: '1' }), probe('pay', { order: '1', payment: 'another' }), probe('note', { order: '1', id: 'evt_n' }), probe('note', { order: '1', id: 'evt_n' }))
+    hooks.apply = async ({ db, order, effect }) =>
+      void (await credit(db, `${order.id} ${effect.type}`))
+    await bench.deliver(
+      probe('pay', { order: '1' }),
+      probe('pay', { order: '1', payment: 'another' }),
+      probe('note', { order: '1', id: 'evt_n' }),
+      probe('note', { order: '1', id: 'evt_n' }),
+    )
     await bench.work()
     await bench.deliver(probe('pay', { order: '1', payment: 'a third' }))
     await bench.work()
@@ -64,7 +86,9 @@ describe("an effect's apply", () => {
     await bench.rows(`update inbox_delayed set due_at = now()`)
     await bench.work()
     expect(await credits('1')).toBe(1)
-    expect(await bench.rows(`select effect_type from fulfillment_effects`)).toEqual([{ effect_type: 'grant' }])
+    expect(await bench.rows(`select effect_type from fulfillment_effects`)).toEqual([
+      { effect_type: 'grant' },
+    ])
   })
 
   it('has a counterpart that runs once for the reversal, whichever of the two came first', async () => {
@@ -74,11 +98,19 @@ describe("an effect's apply", () => {
       await credit(db, 'reversed')
     }
     hooks.decide = ({ event }): Decision | undefined =>
-      (event as { undo?: boolean }).undo === true ? (reverse({ of: { type: 'refund', reference: 're_1' } }) as Decision) : (fulfill({ effects: [{ type: 'refund', reference: 're_1' }] }) as Decision)
-    for (const [order, first, second] of [['1', true, false], ['2', false, true]] as const) {
+      (event as { undo?: boolean }).undo === true
+        ? (reverse({ of: { type: 'refund', reference: 're_1' } }) as Decision)
+        : (fulfill({ effects: [{ type: 'refund', reference: 're_1' }] }) as Decision)
+    for (const [order, first, second] of [
+      ['1', true, false],
+      ['2', false, true],
+    ] as const) {
       await bench.deliver(probe('custom', { order, undo: first }))
       await bench.work()
-      await bench.deliver(probe('custom', { order, undo: second }), probe('custom', { order, undo: second }))
+      await bench.deliver(
+        probe('custom', { order, undo: second }),
+        probe('custom', { order, undo: second }),
+      )
       await bench.work()
     }
     expect([await credits('made'), await credits('reversed')]).toEqual([2, 2])
@@ -120,7 +152,10 @@ describe("an effect's apply", () => {
     hooks.apply = async ({ db }) => void (await db.query('commit'))
     await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }))
     await bench.work()
-    expect(await stateOf('evt_1')).toMatchObject({ state: 'dead', last_error: expect.stringContaining('commits everything or nothing') as unknown })
+    expect(await stateOf('evt_1')).toMatchObject({
+      state: 'dead',
+      last_error: expect.stringContaining('commits everything or nothing') as unknown,
+    })
   })
 
   it('cannot use the db that it was given once its transaction is over', async () => {
@@ -139,7 +174,9 @@ describe("an effect's apply", () => {
       if (order.id === '2') void db.query(`insert into shop.accounts values (null, 1)`)
       else await credit(db, order.id)
     }
-    await bench.deliver(...['1', '2', '3'].map((order) => probe('pay', { id: `evt_${order}`, order })))
+    await bench.deliver(
+      ...['1', '2', '3'].map((order) => probe('pay', { id: `evt_${order}`, order })),
+    )
     await bench.work()
     expect(await bench.rows(`select event_id, state from webhook_inbox order by 1`)).toEqual([
       { event_id: 'evt_1', state: 'processed' },
@@ -165,7 +202,10 @@ describe("an effect's apply", () => {
     hooks.apply = async ({ db }) => void (await db.query('select 1; commit'))
     await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }), probe('pay', { order: '2' }))
     await bench.work()
-    expect(await stateOf('evt_1')).toMatchObject({ state: 'pending', last_error: expect.stringContaining('42601') as unknown })
+    expect(await stateOf('evt_1')).toMatchObject({
+      state: 'pending',
+      last_error: expect.stringContaining('42601') as unknown,
+    })
     expect(await bench.rows(`select order_id from fulfillment_effects`)).toEqual([])
   })
 
@@ -174,9 +214,15 @@ describe("an effect's apply", () => {
       await credit(db, order.id)
       if (order.id === 'stuck') await new Promise(() => {})
     }
-    await bench.deliver(probe('pay', { id: 'evt_stuck', order: 'stuck' }), ...Array.from({ length: 20 }, (_, at) => probe('pay', { order: `${at}` })))
+    await bench.deliver(
+      probe('pay', { id: 'evt_stuck', order: 'stuck' }),
+      ...Array.from({ length: 20 }, (_, at) => probe('pay', { order: `${at}` })),
+    )
     await bench.work()
-    expect(await stateOf('evt_stuck')).toMatchObject({ state: 'pending', last_error: 'its function did not return within 400 ms' })
+    expect(await stateOf('evt_stuck')).toMatchObject({
+      state: 'pending',
+      last_error: 'its function did not return within 400 ms',
+    })
     expect(await credits('stuck')).toBe(0)
     expect(await bench.rows(`select 1 from ledger_decisions where final`)).toHaveLength(20)
   })
@@ -198,7 +244,9 @@ describe('a plain handler', () => {
     await bench.deliver(probe('plain', { id: 'evt_1' }))
     await bench.work()
     expect(await credits('evt_1')).toBe(1)
-    expect(await bench.rows(`select kind, final from ledger_decisions`)).toEqual([{ kind: 'handled', final: true }])
+    expect(await bench.rows(`select kind, final from ledger_decisions`)).toEqual([
+      { kind: 'handled', final: true },
+    ])
   })
 
   it('can say that an event is not its own, which ignores it', async () => {
@@ -206,7 +254,9 @@ describe('a plain handler', () => {
     await bench.deliver(probe('plain', { id: 'evt_1' }))
     await bench.work()
     expect(await bench.rows(`select state from webhook_inbox`)).toEqual([{ state: 'ignored' }])
-    expect(await bench.rows(`select kind, final, reason from ledger_decisions`)).toEqual([{ kind: 'ignored', final: false, reason: 'of the other shop' }])
+    expect(await bench.rows(`select kind, final, reason from ledger_decisions`)).toEqual([
+      { kind: 'ignored', final: false, reason: 'of the other shop' },
+    ])
   })
 
   it('may not take from the batch the right to write what it decided', async () => {
@@ -223,7 +273,12 @@ describe('a plain handler', () => {
       if (event['id'] === 'evt_worse') await db.query('select 1 / 0').catch(() => {})
       else await credit(db, 'plain')
     }
-    await bench.deliver(...Array.from({ length: 10 }, () => probe('plain')), probe('plain', { id: 'evt_bad' }), probe('plain', { id: 'evt_worse' }), probe('pay', { order: '1' }))
+    await bench.deliver(
+      ...Array.from({ length: 10 }, () => probe('plain')),
+      probe('plain', { id: 'evt_bad' }),
+      probe('plain', { id: 'evt_worse' }),
+      probe('pay', { order: '1' }),
+    )
     await bench.work()
     expect(await credits('plain')).toBe(10)
     expect(await bench.rows(`select 1 from ledger_decisions where final`)).toHaveLength(11)

@@ -13,15 +13,40 @@ afterAll(() => database.drop())
 
 describe('arrays as bound values', () => {
   it('arrive as they were sent, whatever is in the texts', async () => {
-    const texts = ['', 'NULL', 'null', ' ', '{a}', '"', '\\', '\\"', 'a,b', '\t\n\r\v\f', 'nulls', 'ä€😀', '\u2028', "'", '$1', null]
-    const [row] = await db.query<{ texts: (string | null)[] }>({ text: 'select $1::text[] as texts', values: [texts] })
+    const texts = [
+      '',
+      'NULL',
+      'null',
+      ' ',
+      '{a}',
+      '"',
+      '\\',
+      '\\"',
+      'a,b',
+      '\t\n\r\v\f',
+      'nulls',
+      'ä€😀',
+      '\u2028',
+      "'",
+      '$1',
+      null,
+    ]
+    const [row] = await db.query<{ texts: (string | null)[] }>({
+      text: 'select $1::text[] as texts',
+      values: [texts],
+    })
     expect(row?.texts).toEqual(texts)
   })
 
   it('keep numbers, booleans, times and empty arrays', async () => {
     const [row] = await db.query<Record<string, unknown>>({
       text: `select $1::bigint[]::text[] as keys, $2::boolean[] as flags, $3::timestamptz[]::text[] as times, $4::integer[] as none`,
-      values: [['9007199254740993', null], [true, false, null], ['2026-01-02T03:04:05.678Z', null], []],
+      values: [
+        ['9007199254740993', null],
+        [true, false, null],
+        ['2026-01-02T03:04:05.678Z', null],
+        [],
+      ],
     })
     expect(row).toEqual({
       keys: ['9007199254740993', null],

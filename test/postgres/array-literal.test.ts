@@ -31,7 +31,25 @@ describe('arrayLiteral', () => {
   })
 
   it('keeps texts that look like something else apart', () => {
-    const texts = ['', 'NULL', 'null', 'nUlL', ' ', 'a b', '{}', '{', '"', '\\', '\\"', 'a,b', '\n', '\u00a0x', 'nulls', '::', '\ufeff']
+    const texts = [
+      '',
+      'NULL',
+      'null',
+      'nUlL',
+      ' ',
+      'a b',
+      '{}',
+      '{',
+      '"',
+      '\\',
+      '\\"',
+      'a,b',
+      '\n',
+      '\u00a0x',
+      'nulls',
+      '::',
+      '\ufeff',
+    ]
     expect(read(arrayLiteral(texts))).toEqual(texts)
   })
 

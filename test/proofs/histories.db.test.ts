@@ -15,7 +15,18 @@ import {
 } from '../../src/testing/stripe-events.ts'
 import { paymentIntentId } from '../../src/testing/stripe-ids.ts'
 import { factWorkflow } from '../support/fact-workflow.ts'
-import { bodiesOf, expectedRecords, factsOfOrders, openingOf, schedules, violationsOf, workflowSpecs, type OrderFacts, type OrderRecord, type Schedule } from '../support/histories.ts'
+import {
+  bodiesOf,
+  expectedRecords,
+  factsOfOrders,
+  openingOf,
+  schedules,
+  violationsOf,
+  workflowSpecs,
+  type OrderFacts,
+  type OrderRecord,
+  type Schedule,
+} from '../support/histories.ts'
 import { findViolations } from '../support/oracle.ts'
 import { actualLicenses, askedEffects, expectedLicenses } from '../support/oracle-license.ts'
 import { createProbe, probeWorkflow, workOff, type Probe } from '../support/probe.ts'
@@ -36,18 +47,32 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 
 /** How a history is worked on: by how many workers, in batches of which size, after how many arrivals. */
-const working = fc.record({ workers: fc.integer({ min: 1, max: 4 }), workBatch: fc.integer({ min: 1, max: 6 }), after: fc.integer({ min: 1, max: 4 }) })
+const working = fc.record({
+  workers: fc.integer({ min: 1, max: 4 }),
+  workBatch: fc.integer({ min: 1, max: 6 }),
+  after: fc.integer({ min: 1, max: 4 }),
+})
 
 type Working = typeof working extends fc.Arbitrary<infer T> ? T : never
 
 /** Plays a schedule; workers run side by side, and again beside what arrives. */
-async function play(hookledgers: readonly Hookledger[], events: readonly object[], schedule: Schedule, { after }: Working, open: (order: number) => Promise<unknown>): Promise<void> {
+async function play(
+  hookledgers: readonly Hookledger[],
+  events: readonly object[],
+  schedule: Schedule,
+  { after }: Working,
+  open: (order: number) => Promise<unknown>,
+): Promise<void> {
   const [door] = hookledgers
   if (door === undefined) return
   const deliver = async (index: number): Promise<void> => {
     if (index < 0) return void (await open(-1 - index))
     const body = Buffer.from(stripeBody(events[index] as object))
-    const { status } = await door.ingest({ source: 'stripe', headers: signStripe(body, secret), rawBody: body })
+    const { status } = await door.ingest({
+      source: 'stripe',
+      headers: signStripe(body, secret),
+      rawBody: body,
+    })
     if (status !== 200) throw new Error(`answered ${status}`)
   }
   let running: Promise<unknown> = Promise.resolve()
@@ -61,7 +86,10 @@ async function play(hookledgers: readonly Hookledger[], events: readonly object[
   await workOff(door)
 }
 
-function fleet(make: (workBatch: number) => Hookledger, { workers, workBatch }: Working): Hookledger[] {
+function fleet(
+  make: (workBatch: number) => Hookledger,
+  { workers, workBatch }: Working,
+): Hookledger[] {
   return Array.from({ length: workers }, (_, at) => make(workBatch + at))
 }
 
@@ -69,7 +97,13 @@ const source = stripe({ environment: 'test', signingSecrets: [secret] })
 
 describe('histories that a provider can produce', () => {
   it('end with the same licenses of the shop, in any order, repeated, in any batches and by any workers', async () => {
-    const make = (workBatch: number): Hookledger => createHookledger({ ...shopOptions, sources: { stripe: source }, limits: { workBatch }, database: bench.pool })
+    const make = (workBatch: number): Hookledger =>
+      createHookledger({
+        ...shopOptions,
+        sources: { stripe: source },
+        limits: { workBatch },
+        database: bench.pool,
+      })
     await partsOf(make(1)).register()
     let played = 0
     const until = performance.now() + playingMs
@@ -77,17 +111,33 @@ describe('histories that a provider can produce', () => {
       fc.asyncProperty(
         factsOfOrders(3).chain((facts) => {
           const events = licenseEvents(facts)
-          return fc.record({ events: fc.constant(events), schedule: schedules(events.length, 0), how: working })
+          return fc.record({
+            events: fc.constant(events),
+            schedule: schedules(events.length, 0),
+            how: working,
+          })
         }),
         async ({ events, schedule, how }) => {
           if (performance.now() > until) return
           await bench.reset()
           await play(fleet(make, how), events, schedule, how, () => Promise.resolve())
           played++
-          const rows = await bench.rows<{ order_id: string; state: string; effects: string[]; entitlements: string[] }>(actualLicenses)
-          const actual = new Map(rows.map(({ order_id: id, state, effects, entitlements }) => [id, { state, effects: effects.sort(), entitlements }]))
+          const rows = await bench.rows<{
+            order_id: string
+            state: string
+            effects: string[]
+            entitlements: string[]
+          }>(actualLicenses)
+          const actual = new Map(
+            rows.map(({ order_id: id, state, effects, entitlements }) => [
+              id,
+              { state, effects: effects.sort(), entitlements },
+            ]),
+          )
           const deliveries = schedule.flat().map((index) => sent(events[index] as object))
-          expect(await findViolations(bench.pool, { deliveries, effects: askedEffects(events) }, true)).toEqual([])
+          expect(
+            await findViolations(bench.pool, { deliveries, effects: askedEffects(events) }, true),
+          ).toEqual([])
           expect(actual).toEqual(expectedLicenses(events))
         },
       ),
@@ -103,7 +153,12 @@ describe('histories that a provider can produce', () => {
       fc.asyncProperty(
         fc.tuple(workflowSpecs(), factsOfOrders(3)).chain(([spec, facts]) => {
           const events = bodiesOf(facts)
-          return fc.record({ spec: fc.constant(spec), facts: fc.constant(facts), schedule: schedules(events.length, spec.opens === 'app' ? facts.length : 0), how: working })
+          return fc.record({
+            spec: fc.constant(spec),
+            facts: fc.constant(facts),
+            schedule: schedules(events.length, spec.opens === 'app' ? facts.length : 0),
+            how: working,
+          })
         }),
         async ({ spec, facts, schedule, how }) => {
           if (performance.now() > until) return
@@ -113,14 +168,26 @@ describe('histories that a provider can produce', () => {
           await bench.rows(`delete from workflow_states`)
           const name = `facts${played}`
           const workflow = { ...factWorkflow(spec, name), sources: ['stripe'] }
-          const make = (workBatch: number): Hookledger => createHookledger({ environment: 'test', sources: { stripe: source }, workflows: [workflow], limits: { workBatch }, database: bench.pool })
+          const make = (workBatch: number): Hookledger =>
+            createHookledger({
+              environment: 'test',
+              sources: { stripe: source },
+              workflows: [workflow],
+              limits: { workBatch },
+              database: bench.pool,
+            })
           const hookledgers = fleet(make, how)
           await partsOf(hookledgers[0] as Hookledger).register()
           await play(hookledgers, events, schedule, how, (order) =>
-            (hookledgers[0] as Hookledger).openOrder(bench.pool, { ...openingOf(facts[order] as OrderFacts), workflow: name }),
+            (hookledgers[0] as Hookledger).openOrder(bench.pool, {
+              ...openingOf(facts[order] as OrderFacts),
+              workflow: name,
+            }),
           )
           played++
-          const deliveries = schedule.flat().flatMap((index) => (index < 0 ? [] : [sent(events[index] as object)]))
+          const deliveries = schedule
+            .flat()
+            .flatMap((index) => (index < 0 ? [] : [sent(events[index] as object)]))
           expect(await findViolations(bench.pool, { deliveries, effects: null }, true)).toEqual([])
           expect(violationsOf(await actualRecords(), expectedRecords(spec, facts))).toEqual([])
         },
@@ -136,16 +203,41 @@ function licenseEvents(facts: readonly OrderFacts[]): object[] {
   return facts.flatMap(({ order, payments, expired }) => {
     const events: object[] = expired ? [checkoutSessionExpired({ order, attempt: 9 })] : []
     for (const [index, payment] of payments.entries()) {
-      const key = { order, attempt: index + 1, amount: payment.amount, email: `${order}@example.com` }
+      const key = {
+        order,
+        attempt: index + 1,
+        amount: payment.amount,
+        email: `${order}@example.com`,
+      }
       if (payment.told.includes('session')) events.push(checkoutSessionCompleted(key))
-      if (payment.told.includes('intent')) events.push(paymentIntentSucceeded({ ...key, metadata: { order_id: order, ...(payment.subject === 'org:7' ? {} : { email: `${payment.subject}@example.com` }) } }))
+      if (payment.told.includes('intent'))
+        events.push(
+          paymentIntentSucceeded({
+            ...key,
+            metadata: {
+              order_id: order,
+              ...(payment.subject === 'org:7' ? {} : { email: `${payment.subject}@example.com` }),
+            },
+          }),
+        )
       for (const { id, amount, fails } of payment.refunds) {
         events.push(refundCreated({ ...key, id, amount }))
         if (fails) events.push(refundFailed({ ...key, id, amount }))
       }
       const { dispute } = payment
-      if (dispute !== null) events.push(chargeDisputeCreated({ ...key, id: dispute.id, paymentIntent: paymentIntentId(key) }))
-      if (dispute?.closed != null) events.push(chargeDisputeClosed({ ...key, id: dispute.id, status: dispute.closed, paymentIntent: paymentIntentId(key) }))
+      if (dispute !== null)
+        events.push(
+          chargeDisputeCreated({ ...key, id: dispute.id, paymentIntent: paymentIntentId(key) }),
+        )
+      if (dispute?.closed != null)
+        events.push(
+          chargeDisputeClosed({
+            ...key,
+            id: dispute.id,
+            status: dispute.closed,
+            paymentIntent: paymentIntentId(key),
+          }),
+        )
     }
     return events
   })
@@ -153,14 +245,26 @@ function licenseEvents(facts: readonly OrderFacts[]): object[] {
 
 /** The orders in the tables, as the generated histories' own oracle compares them. */
 async function actualRecords(): Promise<Record<string, OrderRecord>> {
-  const orders = await bench.rows<{ order_id: string; state: string }>(`select order_id, state from orders`)
+  const orders = await bench.rows<{ order_id: string; state: string }>(
+    `select order_id, state from orders`,
+  )
   const effects = await bench.rows<{ order_id: string; key: string; value: string }>(
     `select order_id, trim(effect_type || ' ' || effect_reference) as key, coalesce(amount::text, '-') || ' ' || coalesce(payment_id, data ->> 'payment', '-') as value from fulfillment_effects`,
   )
   const entitlements = await bench.rows<{ order_id: string; key: string; value: string }>(
     `select order_id, subject || ' ' || entitlement as key, quantity || ' ' || coalesce(extract(epoch from valid_until)::bigint::text, '-') as value from entitlements where active`,
   )
-  const of = (rows: readonly { order_id: string; key: string; value: string }[], order: string): Record<string, string> =>
-    Object.fromEntries(rows.filter((row) => row.order_id === order).map((row) => [row.key, row.value]))
-  return Object.fromEntries(orders.map(({ order_id: id, state }) => [id, { state, effects: of(effects, id), entitlements: of(entitlements, id) }]))
+  const of = (
+    rows: readonly { order_id: string; key: string; value: string }[],
+    order: string,
+  ): Record<string, string> =>
+    Object.fromEntries(
+      rows.filter((row) => row.order_id === order).map((row) => [row.key, row.value]),
+    )
+  return Object.fromEntries(
+    orders.map(({ order_id: id, state }) => [
+      id,
+      { state, effects: of(effects, id), entitlements: of(entitlements, id) },
+    ]),
+  )
 }

@@ -5,7 +5,17 @@ import { expireDeferrals, rescueWaits } from '../../src/inbox/sweep.ts'
 import { partsOf } from '../../src/hookledger.ts'
 import { defer, type Decision } from '../../src/workflow/decision.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
-import { createProbe, deliverTo, probe, probeOptions, probeWorkflow, workOff, type Probe, type ProbeBody, type ProbeHooks } from '../support/probe.ts'
+import {
+  createProbe,
+  deliverTo,
+  probe,
+  probeOptions,
+  probeWorkflow,
+  workOff,
+  type Probe,
+  type ProbeBody,
+  type ProbeHooks,
+} from '../support/probe.ts'
 import { steppedPool, type SteppedPool } from '../support/stepped-pool.ts'
 
 /** Work of one side, over a pool whose statements can be held back. */
@@ -104,7 +114,10 @@ function app(side: Omit<Side, 'run'>, isolation = 'read committed'): Side {
 /** Delivers an event; its key. */
 async function delivered({ hookledger }: Omit<Side, 'run'>, body: ProbeBody): Promise<bigint> {
   await deliverTo(hookledger, [body])
-  const [row] = await bench.rows<{ event_key: string }>(`select event_key from inbox_events where event_id = $1`, [body.id])
+  const [row] = await bench.rows<{ event_key: string }>(
+    `select event_key from inbox_events where event_id = $1`,
+    [body.id],
+  )
   return BigInt(row?.event_key ?? 0)
 }
 
@@ -147,48 +160,67 @@ describe.each(meetings)('$name', (meeting) => {
     await deliverTo(first.hookledger, before)
     if (before.length > 0) await workOff(first.hookledger)
     const waits = worker(first, [await delivered(first, waiting)])
-    return { waits, comes: coming === 'openOrder' ? app(second) : worker(second, [await delivered(second, coming)]) }
+    return {
+      waits,
+      comes:
+        coming === 'openOrder' ? app(second) : worker(second, [await delivered(second, coming)]),
+    }
   }
 
-  it.each(['the one that waits', 'the one that comes'] as const)('meet, wherever %s is stopped', async (which) => {
-    for (let nth = 1; ; nth++) {
-      const { waits, comes } = await sides()
-      const [stopped, other] = which === 'the one that waits' ? [waits, comes] : [comes, waits]
-      const reached = await meet(stopped, other, nth)
-      try {
-        await expectNothingLost(meeting, first.hookledger)
-      } catch (error) {
-        throw new Error(`stopped before statement ${nth} of ${stopped.pool.texts.slice(-20).join('\n')}`, { cause: error })
+  it.each(['the one that waits', 'the one that comes'] as const)(
+    'meet, wherever %s is stopped',
+    async (which) => {
+      for (let nth = 1; ; nth++) {
+        const { waits, comes } = await sides()
+        const [stopped, other] = which === 'the one that waits' ? [waits, comes] : [comes, waits]
+        const reached = await meet(stopped, other, nth)
+        try {
+          await expectNothingLost(meeting, first.hookledger)
+        } catch (error) {
+          throw new Error(
+            `stopped before statement ${nth} of ${stopped.pool.texts.slice(-20).join('\n')}`,
+            { cause: error },
+          )
+        }
+        if (reached) continue
+        expect(nth).toBeGreaterThan(5)
+        return
       }
-      if (reached) continue
-      expect(nth).toBeGreaterThan(5)
-      return
-    }
-  })
+    },
+  )
 })
 
 describe('an event whose wait ends ignored', () => {
-  it.each(['the end of its wait', 'the one that comes'] as const)('is woken by the name that comes at that very moment, wherever %s is stopped', async (which) => {
-    const workflows = [probeWorkflow({}, { unclaimed: 'ignore' })]
-    const waiting = probe('refund', { waits: 'n', payment: 'pay_x' })
-    const coming = probe('pay', { order: 'x', learns: 'n' })
-    const [first, second] = [await stepped(workflows), await stepped(workflows)]
-    const { sweep } = await partsOf(first.hookledger).contexts()
-    for (let nth = 1; ; nth++) {
-      await bench.reset()
-      await worker(second, [await delivered(second, waiting)]).run()
-      await bench.rows(`update inbox_deferred set deadline_at = now() - interval '1 second'`)
-      const comes = worker(second, [await delivered(second, coming)])
-      const expires = { ...first, run: () => expireDeferrals(sweep) }
-      const reached = which === 'the one that comes' ? await meet(comes, expires, nth) : await meet(expires, comes, nth)
-      try {
-        await expectNothingLost({ name: '', workflows, waiting, coming, ends: 'moved' }, first.hookledger)
-      } catch (error) {
-        throw new Error(`${which} stopped before statement ${nth}`, { cause: error })
+  it.each(['the end of its wait', 'the one that comes'] as const)(
+    'is woken by the name that comes at that very moment, wherever %s is stopped',
+    async (which) => {
+      const workflows = [probeWorkflow({}, { unclaimed: 'ignore' })]
+      const waiting = probe('refund', { waits: 'n', payment: 'pay_x' })
+      const coming = probe('pay', { order: 'x', learns: 'n' })
+      const [first, second] = [await stepped(workflows), await stepped(workflows)]
+      const { sweep } = await partsOf(first.hookledger).contexts()
+      for (let nth = 1; ; nth++) {
+        await bench.reset()
+        await worker(second, [await delivered(second, waiting)]).run()
+        await bench.rows(`update inbox_deferred set deadline_at = now() - interval '1 second'`)
+        const comes = worker(second, [await delivered(second, coming)])
+        const expires = { ...first, run: () => expireDeferrals(sweep) }
+        const reached =
+          which === 'the one that comes'
+            ? await meet(comes, expires, nth)
+            : await meet(expires, comes, nth)
+        try {
+          await expectNothingLost(
+            { name: '', workflows, waiting, coming, ends: 'moved' },
+            first.hookledger,
+          )
+        } catch (error) {
+          throw new Error(`${which} stopped before statement ${nth}`, { cause: error })
+        }
+        if (!reached) return
       }
-      if (!reached) return
-    }
-  })
+    },
+  )
 })
 
 describe('an app that opens an order in a transaction with a snapshot of its own', () => {
@@ -202,7 +234,9 @@ describe('an app that opens an order in a transaction with a snapshot of its own
       (error: { code?: string }) => error.code,
     )
     await arrived
-    await worker(second, [await delivered(second, probe('pay', { order: 'x', id: 'evt_waits' }))]).run()
+    await worker(second, [
+      await delivered(second, probe('pay', { order: 'x', id: 'evt_waits' })),
+    ]).run()
     first.pool.go()
     const outcome = await opening
     if (outcome === 'opened') {
@@ -213,18 +247,35 @@ describe('an app that opens an order in a transaction with a snapshot of its own
 })
 
 describe('an event that says a name is missing which is there already', () => {
-  it.each([false, true])('waits for its order instead, and holds up nobody (in one batch: %s)', async (together) => {
-    const hooks: ProbeHooks = { decide: ({ event }) => (event['type'] === 'custom' ? (defer({ missing: { kind: 'name', name: { kind: 'ref', value: 'n' } } }) as Decision) : undefined) }
-    const side = await stepped([probeWorkflow(hooks)])
-    await deliverTo(side.hookledger, [probe('pay', { order: 'y', learns: 'n' })])
-    if (!together) await workOff(side.hookledger)
-    await deliverTo(side.hookledger, [probe('custom', { order: 'x', id: 'evt_c' }), probe('pay', { order: 'z' })])
-    await workOff(side.hookledger)
-    expect(await bench.rows(`select event_id, state from webhook_inbox where state <> 'processed'`)).toEqual([{ event_id: 'evt_c', state: 'deferred' }])
-    expect(await bench.rows(`select kind, name from inbox_waits`)).toEqual([{ kind: 'order', name: 'x' }])
-    delete hooks.decide
-    await deliverTo(side.hookledger, [probe('pay', { order: 'x' })])
-    await workOff(side.hookledger)
-    expect(await bench.rows(`select event_id from webhook_inbox where state <> 'processed'`)).toEqual([])
-  })
+  it.each([false, true])(
+    'waits for its order instead, and holds up nobody (in one batch: %s)',
+    async (together) => {
+      const hooks: ProbeHooks = {
+        decide: ({ event }) =>
+          event['type'] === 'custom'
+            ? (defer({ missing: { kind: 'name', name: { kind: 'ref', value: 'n' } } }) as Decision)
+            : undefined,
+      }
+      const side = await stepped([probeWorkflow(hooks)])
+      await deliverTo(side.hookledger, [probe('pay', { order: 'y', learns: 'n' })])
+      if (!together) await workOff(side.hookledger)
+      await deliverTo(side.hookledger, [
+        probe('custom', { order: 'x', id: 'evt_c' }),
+        probe('pay', { order: 'z' }),
+      ])
+      await workOff(side.hookledger)
+      expect(
+        await bench.rows(`select event_id, state from webhook_inbox where state <> 'processed'`),
+      ).toEqual([{ event_id: 'evt_c', state: 'deferred' }])
+      expect(await bench.rows(`select kind, name from inbox_waits`)).toEqual([
+        { kind: 'order', name: 'x' },
+      ])
+      delete hooks.decide
+      await deliverTo(side.hookledger, [probe('pay', { order: 'x' })])
+      await workOff(side.hookledger)
+      expect(
+        await bench.rows(`select event_id from webhook_inbox where state <> 'processed'`),
+      ).toEqual([])
+    },
+  )
 })

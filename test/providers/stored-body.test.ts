@@ -33,7 +33,10 @@ describe('readStoredBody', () => {
         fc.integer(),
         fc.string({ unit: 'binary', maxLength: 8 }),
         fc.array(tie('any'), { maxLength: 4 }),
-        fc.dictionary(fc.string({ unit: 'binary', maxLength: 5 }), tie('any'), { maxKeys: 4, noNullPrototype: true }),
+        fc.dictionary(fc.string({ unit: 'binary', maxLength: 5 }), tie('any'), {
+          maxKeys: 4,
+          noNullPrototype: true,
+        }),
       ),
     }))
     fc.assert(
@@ -50,7 +53,8 @@ describe('readStoredBody', () => {
 
   it('says why a body cannot be read', () => {
     const deep = (depth: number): string => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`
-    const wide = (keys: number): string => JSON.stringify(Object.fromEntries(Array.from({ length: keys }, (_, n) => [n, 0])))
+    const wide = (keys: number): string =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: keys }, (_, n) => [n, 0])))
     const reason = (body: Uint8Array, given = limits): unknown => {
       const read = readStoredBody(body, given)
       return read.ok ? 'ok' : read.reason
@@ -65,7 +69,8 @@ describe('readStoredBody', () => {
       [deep(65), 'too_deep'],
       [deep(5000), 'too_deep'],
     ] as const) {
-      for (const body of sizes(text)) expect([text.length, reason(body)]).toEqual([text.length, expected])
+      for (const body of sizes(text))
+        expect([text.length, reason(body)]).toEqual([text.length, expected])
     }
     for (const body of sizes(wide(20))) {
       expect(reason(body, { ...limits, keys: 20 })).toBe('ok')

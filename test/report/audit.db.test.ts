@@ -104,6 +104,7 @@ const violations: Record<string, () => Promise<void>> = {
     unguarded(`update hookledger.orders set state = 'refunded' where order_id = '1001'`),
   entitled_without_decision: () =>
     unguarded(`update hookledger.entitlements set granted_by = ${history.grant} + 1000`),
+  grant_missing: () => unguarded(`delete from hookledger.entitlements`),
   entitlement_withheld: () => unguarded(`update hookledger.entitlements set active = false`),
   entitlement_change_unexplained: () =>
     unguarded(`update hookledger.entitlements set changed_by = 0`),
@@ -200,6 +201,18 @@ describe('audit', () => {
     expect(check?.examples.map((each) => each.key)).toEqual(
       Array.from({ length: 10 }, (_, n) => `1/evt_lost_${n + 10}`),
     )
+  })
+
+  it('finds an entitlement that its decision did not grant, though it is of its order and entitles', async () => {
+    await unguarded(`insert into hookledger.entitlements (order_id, subject, entitlement, active, granted_by, changed_by)
+      select order_id, 'user:thief', entitlement, true, granted_by, changed_by from hookledger.entitlements`)
+    expect(await brokenNow()).toEqual(['entitled_without_decision'])
+  })
+
+  it('finds a payment that its decision did not apply', async () => {
+    await unguarded(`insert into hookledger.ledger_payments
+      select source_id, 'pi_made_up', order_id, amount, currency, applied, decision_id from hookledger.ledger_payments`)
+    expect(await brokenNow()).toEqual(['payment_without_decision'])
   })
 
   it('finds a duplicate that a corrupt unique index hides', async () => {

@@ -161,6 +161,7 @@ export class LedgerFixture {
             ...(change.effects === undefined
               ? {}
               : { effects: change.effects.map((effect) => [effect.type, effect.reference ?? '']) }),
+            ...(change.payment !== undefined && { payment: change.payment.id }),
             ...change.evidence,
           }),
           order === null ? null : 'v1',

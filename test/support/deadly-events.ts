@@ -11,7 +11,10 @@ export interface Deadly {
 }
 
 /** A supervisor: starts the worker again whenever it ends, until it is told to stop. */
-function supervise(settings: DriverSettings, nodeOptions: readonly string[]): { readonly endings: readonly string[]; stop(): Promise<void> } {
+function supervise(
+  settings: DriverSettings,
+  nodeOptions: readonly string[],
+): { readonly endings: readonly string[]; stop(): Promise<void> } {
   let running = true
   let driver: Driver | undefined
   const endings: string[] = []
@@ -33,7 +36,10 @@ function supervise(settings: DriverSettings, nodeOptions: readonly string[]): { 
 }
 
 async function stateOf(bench: Probe, id: string): Promise<Record<string, unknown> | undefined> {
-  const [row] = await bench.rows(`select state, attempts, last_error from webhook_inbox where event_id = $1`, [id])
+  const [row] = await bench.rows(
+    `select state, attempts, last_error from webhook_inbox where event_id = $1`,
+    [id],
+  )
   return row
 }
 
@@ -43,21 +49,50 @@ export async function playDeadly({ deadly, nodeOptions, ending }: Deadly): Promi
   const bodies = Array.from({ length: 40 }, (_, at) => probe('pay', { order: `good-${at}` }))
   bodies.splice(20, 0, probe('pay', { id: 'evt_deadly', order: 'deadly', deadly }))
   await bench.deliver(...bodies)
-  const worker = supervise({ url: bench.database.url, app: 'probe', works: true, loops: 1, watchdogMs: 700, limits: { workBatch: 50 } }, nodeOptions)
+  const worker = supervise(
+    {
+      url: bench.database.url,
+      app: 'probe',
+      works: true,
+      loops: 1,
+      watchdogMs: 700,
+      limits: { workBatch: 50 },
+    },
+    nodeOptions,
+  )
   try {
-    await until(() => stateOf(bench, 'evt_deadly'), (row) => row?.['state'] === 'dead', 60_000)
-    await until(() => bench.rows(`select 1 from orders where state = 'paid'`), (rows) => rows.length === 40, 20_000)
+    await until(
+      () => stateOf(bench, 'evt_deadly'),
+      (row) => row?.['state'] === 'dead',
+      60_000,
+    )
+    await until(
+      () => bench.rows(`select 1 from orders where state = 'paid'`),
+      (rows) => rows.length === 40,
+      20_000,
+    )
     // what came later was never held up by it
     await bench.deliver(probe('pay', { order: 'later' }))
-    await until(() => bench.rows(`select 1 from orders where order_id = 'later' and state = 'paid'`), (rows) => rows.length === 1, 20_000)
+    await until(
+      () => bench.rows(`select 1 from orders where order_id = 'later' and state = 'paid'`),
+      (rows) => rows.length === 1,
+      20_000,
+    )
   } finally {
     await worker.stop()
   }
-  expect(await stateOf(bench, 'evt_deadly')).toMatchObject({ attempts: 3, last_error: expect.stringContaining('ended its worker') as unknown })
-  expect(await bench.rows(`select kind, state from findings`)).toEqual([{ kind: 'dead_event', state: 'open' }])
+  expect(await stateOf(bench, 'evt_deadly')).toMatchObject({
+    attempts: 3,
+    last_error: expect.stringContaining('ended its worker') as unknown,
+  })
+  expect(await bench.rows(`select kind, state from findings`)).toEqual([
+    { kind: 'dead_event', state: 'open' },
+  ])
   // once in the batch, and three times alone
   expect(worker.endings).toEqual(Array.from({ length: 4 }, () => ending))
-  expect(await bench.rows(`select order_id from fulfillment_effects where effect_type = 'grant'`)).toHaveLength(41)
+  expect(
+    await bench.rows(`select order_id from fulfillment_effects where effect_type = 'grant'`),
+  ).toHaveLength(41)
   // a redelivery does not bring back what kills workers
   await bench.deliver({ id: 'evt_deadly', type: 'pay', order: 'deadly' })
   await bench.work()

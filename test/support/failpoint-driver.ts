@@ -43,12 +43,17 @@ function deadly({ event }: DecideInput): Decision | undefined {
 
 function build(pool: pg.Pool): Hookledger {
   if (settings.app === 'shop') return createHookledger({ ...shopOptions, limits, database: pool })
-  return createHookledger(probeOptions([probeWorkflow({ decide: deadly })], { limits, database: pool }))
+  return createHookledger(
+    probeOptions([probeWorkflow({ decide: deadly })], { limits, database: pool }),
+  )
 }
 
 async function main(): Promise<void> {
   const databasePort = Number(new URL(settings.url).port)
-  installFaultPlanOf(process.env, { databasePort, told: ({ step, nth, action }) => say(`fault ${step} ${nth} ${action}`) })
+  installFaultPlanOf(process.env, {
+    databasePort,
+    told: ({ step, nth, action }) => say(`fault ${step} ${nth} ${action}`),
+  })
   const pool = new pg.Pool({
     connectionString: settings.url,
     max: 8,
@@ -62,7 +67,11 @@ async function main(): Promise<void> {
   parts.signals.on('worker.loop.failed', ({ loop, message }) => say(`failed ${loop}: ${message}`))
   let port = 0
   if (settings.receives) {
-    const server = createHookledgerServer({ ingest: (request) => hookledger.ingest(request), limits, ready: () => Promise.resolve({ ready: true }) as never })
+    const server = createHookledgerServer({
+      ingest: (request) => hookledger.ingest(request),
+      limits,
+      ready: () => Promise.resolve({ ready: true }) as never,
+    })
     port = (await server.listen(0, '127.0.0.1')).port
   }
   if (settings.works) {

@@ -37,18 +37,41 @@ export interface Driver {
 const script = fileURLToPath(new URL('./failpoint-driver.ts', import.meta.url))
 
 /** Starts a driver and resolves when it is ready, or was ended or stopped by its own faults before. */
-export async function startDriver(settings: DriverSettings, plan = '', nodeOptions: readonly string[] = []): Promise<Driver> {
-  const child = spawn(process.execPath, [...nodeOptions, '--import', 'tsx', script, JSON.stringify(settings)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HOOKLEDGER_FAULT_PLAN: plan },
-  })
+export async function startDriver(
+  settings: DriverSettings,
+  plan = '',
+  nodeOptions: readonly string[] = [],
+): Promise<Driver> {
+  const child = spawn(
+    process.execPath,
+    [...nodeOptions, '--import', 'tsx', script, JSON.stringify(settings)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, HOOKLEDGER_FAULT_PLAN: plan },
+    },
+  )
   const follower = follow(child)
-  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once('exit', (code, signal) => resolve({ code, signal })),
+  )
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
-  const port = await Promise.race([follower.ready, exited.then(() => 0), follower.said((lines) => lines.some((line) => line.endsWith(' stop'))).then(() => 0)])
+  const port = await Promise.race([
+    follower.ready,
+    exited.then(() => 0),
+    follower.said((lines) => lines.some((line) => line.endsWith(' stop'))).then(() => 0),
+  ])
   const broken = follower.lines.find((line) => line.startsWith('broken'))
-  if (broken !== undefined) throw new Error(`the driver could not start: ${broken}\n${follower.lines.join('\n')}`)
-  const faults = (): string[] => follower.lines.filter((line) => line.startsWith('fault ')).map((line) => line.split(' ').filter((_, at) => at === 1 || at === 3).join(' '))
+  if (broken !== undefined)
+    throw new Error(`the driver could not start: ${broken}\n${follower.lines.join('\n')}`)
+  const faults = (): string[] =>
+    follower.lines
+      .filter((line) => line.startsWith('fault '))
+      .map((line) =>
+        line
+          .split(' ')
+          .filter((_, at) => at === 1 || at === 3)
+          .join(' '),
+      )
   return {
     pid: child.pid ?? 0,
     port,
@@ -59,7 +82,8 @@ export async function startDriver(settings: DriverSettings, plan = '', nodeOptio
       return faults()
     },
     signal: (signal) => void child.kill(signal),
-    faulted: (count = 1) => Promise.race([follower.said(() => faults().length >= count), exited.then(() => {})]),
+    faulted: (count = 1) =>
+      Promise.race([follower.said(() => faults().length >= count), exited.then(() => {})]),
     async end() {
       if (isRunning()) child.kill('SIGKILL')
       await exited
@@ -93,6 +117,8 @@ function follow(child: ChildProcess): Follower {
       for (const watcher of [...watchers]) watcher()
     })
   }
-  const ready = said((seen) => seen.some((line) => line.startsWith('ready '))).then(() => Number(lines.find((line) => line.startsWith('ready '))?.slice(6)))
+  const ready = said((seen) => seen.some((line) => line.startsWith('ready '))).then(() =>
+    Number(lines.find((line) => line.startsWith('ready '))?.slice(6)),
+  )
   return { lines, ready, said }
 }

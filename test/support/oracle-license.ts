@@ -16,7 +16,10 @@ interface Facts {
   readonly refunds: Map<string, { amount: number; payment: string; came: boolean; failed: boolean }>
   readonly disputes: Map<string, { payment: string; opened: boolean; closed: string | null }>
   /** Who is to have the license; an intent without an address leaves that to its session. */
-  readonly buyers: Map<string, { by: 'session' | 'intent'; subject: string | null; enough: boolean }>
+  readonly buyers: Map<
+    string,
+    { by: 'session' | 'intent'; subject: string | null; enough: boolean }
+  >
   readonly expired: Set<string>
 }
 
@@ -35,18 +38,34 @@ const price = 4900
 export function expectedLicenses(events: readonly object[]): ReadonlyMap<string, ExpectedOrder> {
   const orders = new Map<string, Facts>()
   for (const { event, order } of located(events)) {
-    const facts = orders.get(order) ?? { payments: new Map(), refunds: new Map(), disputes: new Map(), buyers: new Map(), expired: new Set() }
+    const facts = orders.get(order) ?? {
+      payments: new Map(),
+      refunds: new Map(),
+      disputes: new Map(),
+      buyers: new Map(),
+      expired: new Set(),
+    }
     orders.set(order, facts)
     note(facts, event)
   }
-  return new Map([...orders].map(([id, facts]) => [id, { state: stateOf(facts), effects: effectsOf(facts), entitlements: entitlementsOf(facts) }]))
+  return new Map(
+    [...orders].map(([id, facts]) => [
+      id,
+      { state: stateOf(facts), effects: effectsOf(facts), entitlements: entitlementsOf(facts) },
+    ]),
+  )
 }
 
 /** Which effects each event may have. */
 export function askedEffects(events: readonly object[]): readonly AskedEffect[] {
   return located(events).flatMap(({ event, order }) => {
     const object = event.data.object as Readonly<Record<string, unknown>>
-    const ask = (effectType: string, reference = ''): AskedEffect => ({ eventId: event.id, orderId: order, effectType, reference })
+    const ask = (effectType: string, reference = ''): AskedEffect => ({
+      eventId: event.id,
+      orderId: order,
+      effectType,
+      reference,
+    })
     const id = String(object['id'])
     switch (event.type) {
       case 'checkout.session.completed':
@@ -69,11 +88,16 @@ export function askedEffects(events: readonly object[]): readonly AskedEffect[] 
 }
 
 /** Events with the order that they belong to, found through payment intents where they do not say. */
-function located(events: readonly object[]): { readonly event: StripeLike; readonly order: string }[] {
+function located(
+  events: readonly object[],
+): { readonly event: StripeLike; readonly order: string }[] {
   const byIntent = new Map<string, string>()
   const all = events as readonly StripeLike[]
   const own = (event: StripeLike): string | undefined => {
-    const object = event.data.object as { client_reference_id?: string; metadata?: { order_id?: string } }
+    const object = event.data.object as {
+      client_reference_id?: string
+      metadata?: { order_id?: string }
+    }
     return object.client_reference_id ?? object.metadata?.order_id
   }
   const intentOf = (event: StripeLike): string => {
@@ -108,17 +132,28 @@ function note(facts: Facts, event: StripeLike): void {
   switch (event.type) {
     case 'checkout.session.completed': {
       if (object.payment_status === 'unpaid') return
-      const enough = object.payment_status === 'no_payment_required' || (object.amount_total >= price && object.currency === 'usd')
+      const enough =
+        object.payment_status === 'no_payment_required' ||
+        (object.amount_total >= price && object.currency === 'usd')
       pay(facts, object.payment_intent ?? object.id, object.amount_total, enough)
       const email = object.customer_details?.email
-      facts.buyers.set(object.id, { by: 'session', subject: email == null ? null : `email:${email.toLowerCase()}`, enough })
+      facts.buyers.set(object.id, {
+        by: 'session',
+        subject: email == null ? null : `email:${email.toLowerCase()}`,
+        enough,
+      })
       return
     }
     case 'payment_intent.succeeded': {
       const enough = object.amount_received >= price && object.currency === 'usd'
       pay(facts, object.id, object.amount_received, enough)
       const { email } = object.metadata
-      if (email !== undefined) facts.buyers.set(object.id, { by: 'intent', subject: `email:${email.toLowerCase()}`, enough })
+      if (email !== undefined)
+        facts.buyers.set(object.id, {
+          by: 'intent',
+          subject: `email:${email.toLowerCase()}`,
+          enough,
+        })
       return
     }
     case 'checkout.session.expired':
@@ -128,7 +163,12 @@ function note(facts: Facts, event: StripeLike): void {
     case 'refund.updated':
     case 'refund.failed': {
       if (object.status !== 'succeeded' && object.status !== 'failed') return
-      const refund = facts.refunds.get(object.id) ?? { amount: 0, payment: object.payment_intent, came: false, failed: false }
+      const refund = facts.refunds.get(object.id) ?? {
+        amount: 0,
+        payment: object.payment_intent,
+        came: false,
+        failed: false,
+      }
       if (object.status === 'failed') refund.failed = true
       else Object.assign(refund, { came: true, amount: object.amount })
       facts.refunds.set(object.id, refund)
@@ -136,7 +176,11 @@ function note(facts: Facts, event: StripeLike): void {
     }
     case 'charge.dispute.created':
     case 'charge.dispute.closed': {
-      const dispute = facts.disputes.get(object.id) ?? { payment: object.payment_intent, opened: false, closed: null }
+      const dispute = facts.disputes.get(object.id) ?? {
+        payment: object.payment_intent,
+        opened: false,
+        closed: null,
+      }
       if (event.type === 'charge.dispute.created') dispute.opened = true
       else dispute.closed = object.status
       facts.disputes.set(object.id, dispute)
@@ -154,9 +198,16 @@ function stateOf({ payments, refunds, disputes, expired }: Facts): string {
   if (paid.length === 0) return expired.size > 0 ? 'canceled' : 'pending'
   const known = [...disputes.values()].filter(({ opened }) => opened)
   if (known.some(({ closed }) => closed === null)) return 'disputed'
-  const lost = new Set(known.filter(({ closed }) => closed === 'lost').map(({ payment }) => payment))
-  const back = (id: string): number => [...refunds.values()].filter((each) => each.payment === id && each.came && !each.failed).reduce((sum, { amount }) => sum + amount, 0)
-  const stands = paid.some(([id, { amount }]) => !lost.has(id) && !(amount > 0 && back(id) >= amount))
+  const lost = new Set(
+    known.filter(({ closed }) => closed === 'lost').map(({ payment }) => payment),
+  )
+  const back = (id: string): number =>
+    [...refunds.values()]
+      .filter((each) => each.payment === id && each.came && !each.failed)
+      .reduce((sum, { amount }) => sum + amount, 0)
+  const stands = paid.some(
+    ([id, { amount }]) => !lost.has(id) && !(amount > 0 && back(id) >= amount),
+  )
   if (stands) return 'paid'
   return lost.size > 0 ? 'lost' : 'refunded'
 }

@@ -132,17 +132,29 @@ const truth: Readonly<Record<string, string>> = {
 }
 
 /** The violations that the tables show now. `isQuiet` after everything was given the time to finish. */
-export async function findViolations(db: OracleConnection, history: OracleHistory, isQuiet: boolean): Promise<readonly Violation[]> {
+export async function findViolations(
+  db: OracleConnection,
+  history: OracleHistory,
+  isQuiet: boolean,
+): Promise<readonly Violation[]> {
   const client = await db.connect()
   try {
     await client.query('begin isolation level repeatable read')
     // on the heap: a broken index must not hide what it should have prevented
-    await client.query('set local enable_indexscan = off; set local enable_indexonlyscan = off; set local enable_bitmapscan = off')
+    await client.query(
+      'set local enable_indexscan = off; set local enable_indexonlyscan = off; set local enable_bitmapscan = off',
+    )
     await load(client, history)
-    const checks = { ...safety, ...(isQuiet ? quiet : {}), ...(history.effects === null ? {} : truth) }
+    const checks = {
+      ...safety,
+      ...(isQuiet ? quiet : {}),
+      ...(history.effects === null ? {} : truth),
+    }
     const found: Violation[] = []
     for (const [invariant, sql] of Object.entries(checks)) {
-      const { rows } = await client.query<{ key: string }>(`select v.key from (${sql}) as v(key) order by 1 limit 20`)
+      const { rows } = await client.query<{ key: string }>(
+        `select v.key from (${sql}) as v(key) order by 1 limit 20`,
+      )
       found.push(...rows.map(({ key }) => ({ invariant, key })))
     }
     return found
@@ -153,23 +165,35 @@ export async function findViolations(db: OracleConnection, history: OracleHistor
 }
 
 async function load(client: pg.PoolClient, { deliveries, effects }: OracleHistory): Promise<void> {
-  await client.query(`create temporary table sent (account text, environment text, event_id text, sha256 text, outcome text) on commit drop`)
-  await client.query(`create temporary table asked (event_id text, order_id text, effect_type text, reference text) on commit drop`)
-  await client.query(`insert into sent select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`, [
-    deliveries.map((each) => each.account),
-    deliveries.map((each) => each.environment),
-    deliveries.map((each) => each.eventId),
-    deliveries.map((each) => each.sha256),
-    deliveries.map((each) => each.outcome),
-  ])
+  await client.query(
+    `create temporary table sent (account text, environment text, event_id text, sha256 text, outcome text) on commit drop`,
+  )
+  await client.query(
+    `create temporary table asked (event_id text, order_id text, effect_type text, reference text) on commit drop`,
+  )
+  await client.query(
+    `insert into sent select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])`,
+    [
+      deliveries.map((each) => each.account),
+      deliveries.map((each) => each.environment),
+      deliveries.map((each) => each.eventId),
+      deliveries.map((each) => each.sha256),
+      deliveries.map((each) => each.outcome),
+    ],
+  )
   const asked = effects ?? []
-  await client.query(`insert into asked select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])`, [
-    asked.map((each) => each.eventId),
-    asked.map((each) => each.orderId),
-    asked.map((each) => each.effectType),
-    asked.map((each) => each.reference),
-  ])
+  await client.query(
+    `insert into asked select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])`,
+    [
+      asked.map((each) => each.eventId),
+      asked.map((each) => each.orderId),
+      asked.map((each) => each.effectType),
+      asked.map((each) => each.reference),
+    ],
+  )
 }
 
 /** The names of everything that is judged, for the test of the oracle itself. */
-export const invariants: readonly string[] = [safety, quiet, truth].flatMap((group) => Object.keys(group))
+export const invariants: readonly string[] = [safety, quiet, truth].flatMap((group) =>
+  Object.keys(group),
+)

@@ -3,7 +3,13 @@
  * stand for the user's own code. Its events arrive signed, through the library's own door.
  */
 import type pg from 'pg'
-import { createHookledger, money, stripe, type Hookledger, type HookledgerOptions } from 'hookledger'
+import {
+  createHookledger,
+  money,
+  stripe,
+  type Hookledger,
+  type HookledgerOptions,
+} from 'hookledger'
 import { createDatabase } from '../../src/postgres/pool.ts'
 import type { Database } from '../../src/postgres/executor.ts'
 import { partsOf } from '../../src/hookledger.ts'
@@ -48,7 +54,9 @@ export interface ProbeShape {
   readonly version?: string
   readonly types?: readonly string[]
   readonly unclaimed?: 'finding' | 'ignore'
-  readonly states?: Readonly<Record<string, { readonly entitles?: boolean; readonly renamedFrom?: string }>>
+  readonly states?: Readonly<
+    Record<string, { readonly entitles?: boolean; readonly renamedFrom?: string }>
+  >
   readonly transitions?: Readonly<Record<string, readonly string[]>>
   readonly effects?: Readonly<Record<string, { readonly renamedFrom?: string }>>
 }
@@ -58,20 +66,30 @@ export const probeTypes = ['pay', 'refund', 'note', 'after', 'custom'] as const
 
 /** Builds the workflow: `pay` grants once, `note` records its own id, `after` waits for a note. */
 export function probeWorkflow(hooks: ProbeHooks = {}, shape: ProbeShape = {}): Workflow {
-  const own = { apply: (input: ApplyInput) => hooks.apply?.(input) ?? Promise.resolve(), reverse: (input: ApplyInput) => hooks.reverse?.(input) ?? Promise.resolve() }
+  const own = {
+    apply: (input: ApplyInput) => hooks.apply?.(input) ?? Promise.resolve(),
+    reverse: (input: ApplyInput) => hooks.reverse?.(input) ?? Promise.resolve(),
+  }
   const effects = shape.effects ?? { grant: {}, note: {}, after: {}, refund: {} }
   let workflow = defineUntypedWorkflow(shape.name ?? 'probe', {
     sources: ['probe'],
     initial: 'pending',
     opens: shape.opens ?? 'event',
     states: (shape.states ?? { pending: {}, paid: { entitles: true }, refunded: {} }) as never,
-    transitions: (shape.transitions ?? { pending: ['paid', 'refunded'], paid: ['refunded'], refunded: ['paid'] }) as never,
-    effects: Object.fromEntries(Object.entries(effects).map(([type, options]) => [type, { ...own, ...options }])) as never,
+    transitions: (shape.transitions ?? {
+      pending: ['paid', 'refunded'],
+      paid: ['refunded'],
+      refunded: ['paid'],
+    }) as never,
+    effects: Object.fromEntries(
+      Object.entries(effects).map(([type, options]) => [type, { ...own, ...options }]),
+    ) as never,
     ...(shape.version === undefined ? {} : { version: shape.version }),
   })
   for (const type of shape.types ?? probeTypes) {
     workflow = workflow.on(type, {
-      order: ({ event }) => hooks.order?.(event as unknown as ProbeBody) ?? orderOf(event as unknown as ProbeBody),
+      order: ({ event }) =>
+        hooks.order?.(event as unknown as ProbeBody) ?? orderOf(event as unknown as ProbeBody),
       learn: ({ event }) => learned(event as unknown as ProbeBody),
       decide: (input) => (hooks.decide?.(input as never) ?? decideProbe(input as never)) as never,
       ...(shape.unclaimed === undefined ? {} : { unclaimed: shape.unclaimed }),
@@ -95,14 +113,22 @@ export function decideProbe({ event, order, effects }: DecideInput): Decision {
     case 'pay':
       return fulfill({
         to: 'paid',
-        payment: { id: body.payment ?? `pay_${order.id}`, money: money(body.amount ?? 4900, 'usd') },
+        payment: {
+          id: body.payment ?? `pay_${order.id}`,
+          money: money(body.amount ?? 4900, 'usd'),
+        },
         effects: [{ type: 'grant' }],
         entitle: [{ subject: `user:${order.id}`, entitlement: 'pro' }],
       }) as Decision
     case 'refund':
       return move({
         to: 'refunded',
-        once: { type: 'refund', reference: body.id, amount: money(body.amount ?? 4900, 'usd'), payment: body.payment ?? `pay_${order.id}` },
+        once: {
+          type: 'refund',
+          reference: body.id,
+          amount: money(body.amount ?? 4900, 'usd'),
+          payment: body.payment ?? `pay_${order.id}`,
+        },
       }) as Decision
     case 'after':
       if (!effects.some((each) => each.type === 'note' && each.reference === body.needs)) {
@@ -118,7 +144,10 @@ export function decideProbe({ event, order, effects }: DecideInput): Decision {
 export const probeSecret = 'whsec_probe_0123456789abcdef'
 
 /** The probe's options over a database. */
-export function probeOptions(workflows: readonly Workflow[], more: Partial<HookledgerOptions> = {}): HookledgerOptions {
+export function probeOptions(
+  workflows: readonly Workflow[],
+  more: Partial<HookledgerOptions> = {},
+): HookledgerOptions {
   return {
     environment: 'test',
     sources: { probe: stripe({ environment: 'test', signingSecrets: [probeSecret] }) },
@@ -146,13 +175,22 @@ export interface Probe {
 }
 
 /** Creates and registers a probe. */
-export async function createProbe(options: Partial<HookledgerOptions> & { readonly workflows: readonly Workflow[] }, poolConfig: pg.PoolConfig = {}): Promise<Probe> {
+export async function createProbe(
+  options: Partial<HookledgerOptions> & { readonly workflows: readonly Workflow[] },
+  poolConfig: pg.PoolConfig = {},
+): Promise<Probe> {
   const database = await createHookledgerDatabase()
-  const pool = database.pool({ max: 20, options: '-c search_path=hookledger,public', ...poolConfig })
+  const pool = database.pool({
+    max: 20,
+    options: '-c search_path=hookledger,public',
+    ...poolConfig,
+  })
   pool.setMaxListeners(0) // each Hookledger over it listens
   const made: Hookledger[] = []
   const another = (more: Partial<HookledgerOptions>, over: pg.Pool = pool): Hookledger => {
-    const hookledger = createHookledger(probeOptions(more.workflows ?? options.workflows, { ...options, ...more, database: over }))
+    const hookledger = createHookledger(
+      probeOptions(more.workflows ?? options.workflows, { ...options, ...more, database: over }),
+    )
     made.push(hookledger)
     return hookledger
   }
@@ -164,7 +202,8 @@ export async function createProbe(options: Partial<HookledgerOptions> & { readon
     hookledger,
     another,
     db: createDatabase(pool, 'hookledger'),
-    rows: async <R extends object>(text: string, values: unknown[] = []) => (await pool.query<R & pg.QueryResultRow>(text, values)).rows,
+    rows: async <R extends object>(text: string, values: unknown[] = []) =>
+      (await pool.query<R & pg.QueryResultRow>(text, values)).rows,
     deliver: (...bodies) => deliverTo(hookledger, bodies),
     work: () => workOff(hookledger),
     reset: () => emptyTables(pool),
@@ -175,18 +214,30 @@ export async function createProbe(options: Partial<HookledgerOptions> & { readon
   }
 }
 
-const kept = new Set(['installation', 'migrations', 'sources', 'workflow_states', 'workflow_versions', 'entitlement_rules', 'retention'])
+const kept = new Set([
+  'installation',
+  'migrations',
+  'sources',
+  'workflow_states',
+  'workflow_versions',
+  'entitlement_rules',
+  'retention',
+])
 
 /** Deletes every row but those of the installation and of registered workflows. */
 async function emptyTables(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name, tablename from pg_tables where schemaname in ('hookledger', 'shop')`,
   )
-  const deletes = rows.filter(({ name }) => !kept.has(name.split('.')[1] ?? '') && !/payloads_\d+$/.test(name)).map(({ name }) => `delete from ${name}`)
+  const deletes = rows
+    .filter(({ name }) => !kept.has(name.split('.')[1] ?? '') && !/payloads_\d+$/.test(name))
+    .map(({ name }) => `delete from ${name}`)
   const client = await pool.connect()
   try {
     // the append-only tables refuse it otherwise, and so do foreign keys by their order
-    await client.query(`begin; set local synchronous_commit = off; set local session_replication_role = replica; ${deletes.join('; ')}; commit`)
+    await client.query(
+      `begin; set local synchronous_commit = off; set local session_replication_role = replica; ${deletes.join('; ')}; commit`,
+    )
   } finally {
     client.release()
   }
@@ -198,15 +249,25 @@ export function clearHooks(hooks: ProbeHooks): void {
 }
 
 /** Delivers bodies, all at once and each answered 200. */
-export async function deliverTo(hookledger: Hookledger, bodies: readonly ProbeBody[], secret: string = probeSecret, source = 'probe'): Promise<void> {
+export async function deliverTo(
+  hookledger: Hookledger,
+  bodies: readonly ProbeBody[],
+  secret: string = probeSecret,
+  source = 'probe',
+): Promise<void> {
   const statuses = await Promise.all(
     bodies.map(async (body) => {
-      const bytes = Buffer.from(JSON.stringify({ created: 1_767_225_600, livemode: false, ...body }))
-      return (await hookledger.ingest({ source, headers: signStripe(bytes, secret), rawBody: bytes })).status
+      const bytes = Buffer.from(
+        JSON.stringify({ created: 1_767_225_600, livemode: false, ...body }),
+      )
+      return (
+        await hookledger.ingest({ source, headers: signStripe(bytes, secret), rawBody: bytes })
+      ).status
     }),
   )
   const refused = statuses.filter((status) => status !== 200)
-  if (refused.length > 0) throw new Error(`${refused.length} deliveries were answered ${refused[0]}`)
+  if (refused.length > 0)
+    throw new Error(`${refused.length} deliveries were answered ${refused[0]}`)
 }
 
 /** Runs until a pass decides nothing. */
@@ -228,12 +289,19 @@ export function probe(type: string, fields: Partial<ProbeBody> = {}): ProbeBody 
 }
 
 /** Waits until `holds` does, or fails with what it last saw. */
-export async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, withinMs = 15_000): Promise<T> {
+export async function until<T>(
+  look: () => Promise<T>,
+  holds: (seen: T) => boolean,
+  withinMs = 15_000,
+): Promise<T> {
   const deadline = performance.now() + withinMs
   for (;;) {
     const seen = await look()
     if (holds(seen)) return seen
-    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain; last seen: ${JSON.stringify(seen)?.slice(0, 500)}`)
+    if (performance.now() > deadline)
+      throw new Error(
+        `waited ${withinMs} ms in vain; last seen: ${JSON.stringify(seen)?.slice(0, 500)}`,
+      )
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

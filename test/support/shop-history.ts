@@ -5,7 +5,11 @@ import type { OracleHistory, SentDelivery } from './oracle.ts'
 import { askedEffects } from './oracle-license.ts'
 
 /** How a delivery of an event appears in a history. */
-export function sent(event: object, outcome: SentDelivery['outcome'] = 'ok', account = 'stripe'): SentDelivery {
+export function sent(
+  event: object,
+  outcome: SentDelivery['outcome'] = 'ok',
+  account = 'stripe',
+): SentDelivery {
   const { id, livemode } = event as { readonly id: string; readonly livemode: boolean }
   return {
     account,

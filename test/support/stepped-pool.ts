@@ -26,7 +26,8 @@ export function steppedPool(pool: pg.Pool): SteppedPool {
   let go: () => void = () => {}
 
   const pass = async (statement: unknown): Promise<void> => {
-    const text = typeof statement === 'string' ? statement : (statement as { readonly text: string }).text
+    const text =
+      typeof statement === 'string' ? statement : (statement as { readonly text: string }).text
     texts.push(text.replace(/\s+/g, ' ').slice(0, 120))
     if (texts.length < holdAt) return
     arrived()

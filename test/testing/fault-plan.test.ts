@@ -2,7 +2,12 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { reach, type Step } from '../../src/core/failpoints.ts'
-import { installFaultPlan, installFaultPlanOf, parseFaultPlan, type InstalledFaults } from '../../src/testing/fault-plan.ts'
+import {
+  installFaultPlan,
+  installFaultPlanOf,
+  parseFaultPlan,
+  type InstalledFaults,
+} from '../../src/testing/fault-plan.ts'
 
 let installed: InstalledFaults | null = null
 const open: (Server | Socket)[] = []
@@ -25,8 +30,23 @@ describe('parseFaultPlan', () => {
     ])
   })
 
-  it.each(['', 'W8:1:kill', 'R11:1:kill', 'W3:0:kill', 'W3:1:explode', 'W3:1', 'W3:x:kill', 'W3:1:kill:1:2', 'D1:1:kill'])('refuses "%s" in one line', (text) => {
-    expect(() => parseFaultPlan(text)).toThrow(expect.objectContaining({ code: 'HKL_CONFIG_INVALID', message: expect.stringContaining('HOOKLEDGER_FAULT_PLAN') as unknown }))
+  it.each([
+    '',
+    'W8:1:kill',
+    'R11:1:kill',
+    'W3:0:kill',
+    'W3:1:explode',
+    'W3:1',
+    'W3:x:kill',
+    'W3:1:kill:1:2',
+    'D1:1:kill',
+  ])('refuses "%s" in one line', (text) => {
+    expect(() => parseFaultPlan(text)).toThrow(
+      expect.objectContaining({
+        code: 'HKL_CONFIG_INVALID',
+        message: expect.stringContaining('HOOKLEDGER_FAULT_PLAN') as unknown,
+      }),
+    )
   })
 })
 
@@ -103,7 +123,10 @@ async function listen(): Promise<{ port: number; say(text: string): void }> {
   open.push(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return { port: (server.address() as AddressInfo).port, say: (text) => clients.forEach((client) => client.write(text)) }
+  return {
+    port: (server.address() as AddressInfo).port,
+    say: (text) => clients.forEach((client) => client.write(text)),
+  }
 }
 
 async function dial(port: number): Promise<Socket> {

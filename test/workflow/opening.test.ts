@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { money } from '../../src/core/money.ts'
 import { fulfill } from '../../src/workflow/decision.ts'
-import { openLedger, unopenedOrder, type Opening } from '../../src/workflow/opening.ts'
+import {
+  checkedOpening,
+  openLedger,
+  unopenedOrder,
+  type Opening,
+} from '../../src/workflow/opening.ts'
 import type { OrderLedger } from '../../src/workflow/order.ts'
 import { usd } from '../support/pay-events.ts'
 import { scripted } from '../support/scripted-workflow.ts'
@@ -84,5 +89,39 @@ describe('openLedger', () => {
 
   test('a payment that is not applied has captured nothing', () => {
     expect(openLedger(existing(captured(4000, false)), workflow, opening).findings).toEqual([])
+  })
+})
+
+describe('checkedOpening', () => {
+  test('holds the expected money to the form that payments have', () => {
+    const expected = { amount: 4900, currency: 'usd' } as unknown as Opening['expected']
+    expect(checkedOpening({ id: '1', expected })).toEqual({
+      id: '1',
+      subject: undefined,
+      expected: usd(4900),
+    })
+  })
+
+  test('takes null for what is not known', () => {
+    const given = { id: '1', subject: null, expected: null } as unknown as Opening
+    expect(checkedOpening(given)).toEqual({ id: '1', subject: undefined, expected: undefined })
+  })
+
+  test.each([
+    ['an empty id', { id: '' }],
+    ['an id that is a number', { id: 7 }],
+    ['an empty subject', { subject: '' }],
+    ['a subject that no entitlement can have', { subject: 'x'.repeat(256) }],
+    ['a subject with NUL', { subject: 'a\u0000b' }],
+    ['a subject that is half of a pair', { subject: '\ud800' }],
+    ['a negative amount', { expected: { amount: -1n, currency: 'USD' } }],
+    ['an amount past 64 bits', { expected: { amount: 2n ** 63n, currency: 'USD' } }],
+    ['a fraction of a cent', { expected: { amount: 0.5, currency: 'USD' } }],
+    ['a currency that is none', { expected: { amount: 1n, currency: 'dollars' } }],
+    ['an amount without a currency', { expected: { amount: 1n } }],
+  ])('refuses %s, before anybody pays for it', (_, wrong) => {
+    expect(() => checkedOpening({ ...opening, ...wrong } as Opening)).toThrow(
+      expect.objectContaining({ code: 'HKL_LEDGER_ORDER_INVALID' }),
+    )
   })
 })
