@@ -17,12 +17,6 @@ import type { StripeEvents } from './providers/stripe-event-types.ts'
 import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
 
-/** The bodies of sources by the name under which they are configured. */
-interface KnownSources {
-  readonly stripe: StripeEvents
-  readonly [other: string]: object
-}
-
 /**
  * Defines a workflow whose events are typed by their provider where the source is named after it.
  *

@@ -4,6 +4,7 @@
  */
 import type { Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
+import { printable } from '../workflow/checked-text.ts'
 import { viewEffects } from '../workflow/fold-context.ts'
 import { reversedSuffix, type LedgerEffect, type OrderLedger } from '../workflow/order.ts'
 import type { Registry } from '../workflow/registry.ts'
@@ -68,7 +69,7 @@ export async function runPlainHandlers(
       handler.run({ event: body, db }),
     )
     const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
-    results.push({ event, ignored: refused ? answer.reason : null })
+    results.push({ event, ignored: refused ? printable(answer.reason) : null })
   }
   return results
 }

@@ -11,10 +11,11 @@ import { sqlstateOf } from '../postgres/sqlstate.ts'
 import { runParts, type WritePart } from '../postgres/write-parts.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import { isFinal, type Outcome } from '../workflow/outcome.ts'
-import { storable, type DecidedEvent, type LedgerBatch } from './batch.ts'
+import type { DecidedEvent, LedgerBatch } from './batch.ts'
 import { entitlementParts } from './entitlement-parts.ts'
 import { closedPart, findingsPart, type FindingPolicy } from './findings.ts'
 import { acceptedPart, effectsPart, paymentsPart } from './money-parts.ts'
+import { storable } from './storable-text.ts'
 
 /** What applying needs to know of the installation. */
 export interface ApplyContext {

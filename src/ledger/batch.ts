@@ -1,5 +1,5 @@
 /**
- * What one commit writes to the ledger, and how its texts are made storable.
+ * What one commit writes to the ledger.
  */
 import type { OrderLedger } from '../workflow/order.ts'
 import type { Outcome } from '../workflow/outcome.ts'
@@ -21,17 +21,4 @@ export interface LedgerBatch {
   readonly findings: readonly FoundDiscrepancy[]
   readonly closedFindings: readonly string[]
   readonly actor: string
-}
-
-/** What may have to be replaced: NUL, an escape that may stand for it, half of a pair. */
-const unstorable = /[\u0000\\\ud800-\udfff]/
-
-/** NUL and lone surrogates cannot be stored as text: shown as the replacement character. */
-export function storable(text: string): string {
-  if (!unstorable.test(text)) return text
-  return text
-    .toWellFormed()
-    .replaceAll('\u0000', '\ufffd')
-    .replaceAll('\\u0000', '\\ufffd')
-    .replace(/\\ud[89a-f][0-9a-f]{2}/gi, '\\ufffd')
 }

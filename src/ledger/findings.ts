@@ -7,6 +7,7 @@ import { toJson } from '../core/json.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import { permanentId } from '../postgres/permanent-id.ts'
 import type { FindingDraft } from '../workflow/outcome.ts'
+import { storable } from './storable-text.ts'
 
 /** Who answers for findings, and how long they may stay open, in milliseconds. */
 export interface FindingPolicy {
@@ -74,7 +75,7 @@ export function findingsPart(
       column((each) => policy.owners[each.draft.kind] ?? policy.owner),
       column((each) => each.orderId),
       column((each) => each.eventKey?.toString() ?? null),
-      column((each) => toJson(each.draft.figures)),
+      column((each) => storable(toJson(each.draft.figures))),
       column((each) => policy.dueMs[each.draft.class]),
     ],
   }

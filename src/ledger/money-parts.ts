@@ -4,8 +4,9 @@
  */
 import { toJson } from '../core/json.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
-import { storable, type LedgerBatch } from './batch.ts'
+import type { LedgerBatch } from './batch.ts'
 import { byteOrder } from './byte-order.ts'
+import { storable } from './storable-text.ts'
 
 interface PaymentRow {
   readonly sourceId: number

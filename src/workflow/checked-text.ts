@@ -54,7 +54,7 @@ export function declared(
   throw new PermanentError(`workflow ${workflow} declares no ${what} "${shown}"${hint}`)
 }
 
-/** A text that any database and terminal can show: NUL and broken Unicode become U+FFFD. */
+/** A text that any database can keep, whatever it was: NUL and broken Unicode become U+FFFD. */
 export function printable(value: string): string {
-  return value.toWellFormed().replaceAll('\u0000', '\ufffd')
+  return String(value).toWellFormed().replaceAll('\u0000', '\ufffd')
 }

@@ -2,7 +2,7 @@
  * Which order an event belongs to, as a workflow's `order` function answers it.
  */
 import { PermanentError } from '../core/errors.ts'
-import { keyText } from './checked-text.ts'
+import { keyText, printable } from './checked-text.ts'
 import type { Name } from './order.ts'
 
 /** The answer of `order`: the app's own id, names to wait for, or "not ours". */
@@ -108,7 +108,7 @@ export function checkedResolution(answer: unknown): Resolution {
     case 'wait':
       return waitFor(checkedNames(resolution.names))
     case 'not_ours':
-      return resolution
+      return notOurs(printable(resolution.reason))
     default:
       throw new PermanentError(
         'order must return an order id, waitFor(…), byName(…) or notOurs(…), synchronously',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { PermanentError, RetryAfter } from 'hookledger'
-import { fulfill, type Decision } from '../../src/workflow/decision.ts'
+import { notOurs, PermanentError, RetryAfter } from 'hookledger'
+import { contradict, fulfill, type Decision } from '../../src/workflow/decision.ts'
 import { signStripe } from '../../src/testing/sign.ts'
 import {
   clearHooks,
@@ -179,6 +179,40 @@ describe('one bad event among 500', () => {
       later: true,
       last_error: expect.stringContaining('P0001') as unknown,
     })
+  })
+
+  it.each([
+    [
+      'flags',
+      (text: string) =>
+        fulfill({
+          to: 'paid',
+          effects: [{ type: 'grant' }],
+          flag: { kind: 'odd', figures: { text } },
+        }),
+      'fulfilled',
+    ],
+    ['contradicts', (text: string) => contradict(text, { text }), 'contradicted'],
+  ] as const)(
+    'is decided when the figures that it %s with hold what no text of a database can',
+    async (_, decide, kind) => {
+      const text = 'NUL \u0000, half \ud800, written out \\u0000'
+      hooks.decide = (): Decision => decide(text) as Decision
+      await bench.deliver(probe('pay', { order: '1' }))
+      await bench.work()
+      expect(await bench.rows(`select kind from ledger_decisions`)).toEqual([{ kind }])
+      const [found] = await bench.rows<{ evidence: { text: string } }>(
+        `select evidence from findings`,
+      )
+      expect(found?.evidence.text).toBe('NUL \ufffd, half \ufffd, written out \\u0000')
+    },
+  )
+
+  it('is ignored for a reason that no text of a database can hold', async () => {
+    hooks.order = () => notOurs('NUL \u0000, half \ud800')
+    await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }))
+    await bench.work()
+    expect(await inboxOf('evt_1')).toMatchObject({ state: 'ignored' })
   })
 
   it('leaves the others processed when many of them fail', async () => {

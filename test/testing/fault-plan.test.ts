@@ -15,7 +15,10 @@ const open: (Server | Socket)[] = []
 afterEach(() => {
   installed?.uninstall()
   installed = null
-  for (const each of open.splice(0)) 'destroy' in each ? each.destroy() : each.close()
+  for (const each of open.splice(0)) {
+    if ('destroy' in each) each.destroy()
+    else each.close()
+  }
 })
 
 const install = (text: string, options?: Parameters<typeof installFaultPlan>[1]): void => {
