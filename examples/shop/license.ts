@@ -22,6 +22,7 @@ import {
 import { histories } from './histories.ts'
 import { isFree, isListPrice } from './prices.ts'
 import {
+  isPaidAgain,
   stateOf,
   subjectOf,
   withEffect,
@@ -94,9 +95,12 @@ export const license = defineWorkflow('license', {
         to: stateOf(facts),
         payment: paid,
         effects: [{ type: 'license' }, buyer],
-        ...(subject === undefined
-          ? { flag: { kind: 'buyer_unknown', figures: { session: session.id } } }
-          : { entitle: [{ subject, entitlement: 'pro' }] }),
+        ...(isPaidAgain({ payments, effects }, paid)
+          ? { flag: { kind: 'paid_twice', figures: { payment: paid.id } } }
+          : subject === undefined && {
+              flag: { kind: 'buyer_unknown', figures: { session: session.id } },
+            }),
+        ...(subject !== undefined && { entitle: [{ subject, entitlement: 'pro' }] }),
       })
     },
   })
@@ -129,6 +133,9 @@ export const license = defineWorkflow('license', {
         to: stateOf(facts),
         payment: paid,
         effects: [{ type: 'license' }, buyer],
+        ...(isPaidAgain(known, paid) && {
+          flag: { kind: 'paid_twice', figures: { payment: paid.id } },
+        }),
         entitle: [{ subject, entitlement: 'pro' }],
       })
     },

@@ -83,6 +83,16 @@ export function stateOf({ payments, effects }: Facts): LicenseState {
   return lost.size > 0 ? 'lost' : 'refunded'
 }
 
+/**
+ * Whether this payment comes after another one that waits for its session still, so that no license
+ * tells of it. Once there is a license, Hookledger finds a second payment by itself.
+ */
+export function isPaidAgain({ payments, effects }: Facts, paid: { readonly id: string }): boolean {
+  if (effects.some((each) => each.type === 'license')) return false
+  const applied = payments.filter((payment) => payment.applied)
+  return applied.length > 0 && !applied.some((payment) => payment.id === paid.id)
+}
+
 /** Whether refunds reach what was captured. */
 function isRefunded(payment: Payment, effects: readonly Effect[]): boolean {
   let refunded = 0n

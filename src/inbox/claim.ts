@@ -39,7 +39,6 @@ export function claimSetup(limits: {
   return [
     `set local lock_timeout = ${Math.trunc(limits.lockTimeoutMs)}`,
     `set local statement_timeout = ${Math.trunc(limits.statementTimeoutMs)}`,
-    `set local idle_in_transaction_session_timeout = 20000`,
     `set local enable_seqscan = off; set local enable_bitmapscan = off`,
     `set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`,
   ].join('; ')

@@ -94,6 +94,9 @@ function numberOf(pool: PoolLike, name: 'max' | 'query_timeout'): number | undef
   return typeof value === 'number' && value > 0 ? value : undefined
 }
 
+/** How long the server lets one of our transactions do nothing, in milliseconds. */
+const idleMs = 20_000
+
 class PooledDatabase implements Database {
   readonly schema: string
   readonly schemaName: string
@@ -152,8 +155,9 @@ class PooledDatabase implements Database {
     const guard = guardConnection(client)
     let committing = false
     try {
-      // said outright: a role or a pool may have another default
-      const begin = 'begin isolation level read committed'
+      // Said outright: a role or a pool may have another default. A process that is stopped in here keeps
+      // its locks for so long, and no longer.
+      const begin = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${idleMs}`
       await send(
         client,
         options.setup === undefined ? begin : `${begin}; ${options.setup}`,

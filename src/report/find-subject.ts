@@ -27,6 +27,7 @@ export async function findSubject(db: Database, id: string): Promise<Subject | n
     findFinding,
     findNumber,
     findEffect,
+    findRefusedOrder,
   ]) {
     const subject = await find(db, id)
     if (subject !== null) return subject
@@ -136,4 +137,19 @@ async function findEffect(db: Database, id: string): Promise<Subject | null> {
     values: [id],
   })
   return subject('effect', id, rows)
+}
+
+/**
+ * An order that was never opened, since what claimed it was a contradiction: somebody may have paid for
+ * it all the same. Only the findings, which are few, say for which order it was meant.
+ */
+async function findRefusedOrder(db: Database, id: string): Promise<Subject | null> {
+  const rows = await db.query<Found>({
+    text: `select distinct null as order_id, event_key from ${db.schema}findings
+      where event_key is not null and order_id is null
+        and (evidence ->> 'order' = $1 or $1 = any (string_to_array(evidence ->> 'orders', ', ')))
+      order by event_key limit 100`,
+    values: [id],
+  })
+  return subject('order', id, rows)
 }

@@ -159,6 +159,27 @@ describe('explain', () => {
     ])
   })
 
+  it('knows an order that was never opened, since what claimed it was a contradiction', async () => {
+    const claims = [
+      { id: 'evt_refused', evidence: { order: '2002', other_order: '1001' } },
+      { id: 'evt_claimed_twice', evidence: { orders: '2002, 2003' } },
+    ]
+    for (const { id, evidence } of claims) {
+      const event = await fixture.event({ id, type: 'checkout.session.completed' })
+      await fixture.decide({ event, kind: 'contradicted', evidence })
+      await fixture.finding({ kind: 'name_of_other_order', event, evidence })
+    }
+    const found = await explained('2002')
+    expect(found.asked).toMatchObject({ kind: 'order', id: '2002', order_ids: [] })
+    expect(told(found)).toEqual(
+      expect.arrayContaining([
+        'checkout.session.completed evt_refused: contradicted',
+        'checkout.session.completed evt_claimed_twice: contradicted',
+      ]),
+    )
+    expect((await explained('1001')).asked.order_ids).toEqual(['1001'])
+  })
+
   it('keeps amounts and figures past 2^53 exact', async () => {
     await fixture.sql(
       `alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`,

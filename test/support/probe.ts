@@ -225,7 +225,7 @@ const kept = new Set([
 ])
 
 /** Deletes every row but those of the installation and of registered workflows. */
-async function emptyTables(pool: pg.Pool): Promise<void> {
+export async function emptyTables(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name, tablename from pg_tables where schemaname in ('hookledger', 'shop')`,
   )

@@ -11,8 +11,8 @@ export interface SteppedPool extends PoolLike {
   readonly asked: number
   /** What was asked for, shortened. */
   readonly texts: readonly string[]
-  /** Holds back the nth statement from now on (1 is the next). Resolves once it is asked for. */
-  holdAt(nth: number): Promise<void>
+  /** Holds back the nth statement from now on (1 is the next), or the first that matches. Resolves once it is asked for. */
+  holdAt(which: number | RegExp): Promise<void>
   /** Lets what is held back go, and everything after it. */
   go(): void
 }
@@ -20,7 +20,7 @@ export interface SteppedPool extends PoolLike {
 /** Wraps a pool. */
 export function steppedPool(pool: pg.Pool): SteppedPool {
   const texts: string[] = []
-  let holdAt = Number.POSITIVE_INFINITY
+  let isHeld: (text: string) => boolean = () => false
   let arrived: () => void = () => {}
   let released: Promise<void> = Promise.resolve()
   let go: () => void = () => {}
@@ -29,7 +29,7 @@ export function steppedPool(pool: pg.Pool): SteppedPool {
     const text =
       typeof statement === 'string' ? statement : (statement as { readonly text: string }).text
     texts.push(text.replace(/\s+/g, ' ').slice(0, 120))
-    if (texts.length < holdAt) return
+    if (!isHeld(text)) return
     arrived()
     await released
   }
@@ -53,13 +53,15 @@ export function steppedPool(pool: pg.Pool): SteppedPool {
     texts,
     connect: (async () => wrap(await pool.connect())) as PoolLike['connect'],
     on: pool.on.bind(pool) as PoolLike['on'],
-    holdAt(nth) {
-      holdAt = texts.length + nth
+    holdAt(which) {
+      const last = typeof which === 'number' ? texts.length + which : 0
+      let held = false
+      isHeld = (text) => (held ||= typeof which === 'number' ? texts.length >= last : which.test(text))
       released = new Promise((resolve) => (go = resolve))
       return new Promise((resolve) => (arrived = resolve))
     },
     go() {
-      holdAt = Number.POSITIVE_INFINITY
+      isHeld = () => false
       go()
     },
   }

@@ -130,6 +130,23 @@ describe('situations', () => {
     }
   })
 
+  test.each([undefined, 'ada@example.com'])(
+    'paid twice: found in every order (address of the intent: %s)',
+    (email) => {
+      const metadata = { order_id: order, ...(email !== undefined && { email }) }
+      const attempts = [1, 2].flatMap((attempt) => [
+        checkoutSessionCompleted({ order, attempt }),
+        paymentIntentSucceeded({ order, attempt, metadata }),
+      ])
+      for (const events of orderings(attempts)) {
+        const found = after(...events)
+          .findings()
+          .map(({ kind }) => kind)
+        expect(found).toEqual(['paid_twice'])
+      }
+    },
+  )
+
   test('all of them together end the same in every order', () => {
     const events = [
       session,
@@ -141,3 +158,11 @@ describe('situations', () => {
     expect(everyOrder(events, license)).toEqual({ orders: 120, sampled: false })
   })
 })
+
+/** Every order of a few events. */
+function orderings<T>(of: readonly T[]): T[][] {
+  if (of.length < 2) return [[...of]]
+  return of.flatMap((first, at) =>
+    orderings(of.filter((_, index) => index !== at)).map((rest) => [first, ...rest]),
+  )
+}
