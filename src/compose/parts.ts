@@ -9,7 +9,13 @@ import { createScan } from '../inbox/scan.ts'
 import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createLedger } from '../ledger/ledger.ts'
-import { areNewest, registerStates, registerWorkflows } from '../ledger/register.ts'
+import {
+  areNewest,
+  configurationVersion,
+  registerStates,
+  registerWorkflows,
+  type ConfigurationVersion,
+} from '../ledger/register.ts'
 import { requireHealthy } from '../postgres/doctor.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
@@ -48,7 +54,6 @@ export class HookledgerParts {
   #installation: Promise<Installation> | undefined
   #registered: Promise<{ readonly warnings: readonly string[] }> | undefined
   #areStatesKnown = false
-  #newest = true
   #upkeptAt: number | undefined
 
   constructor(options: HookledgerOptions) {
@@ -164,9 +169,9 @@ export class HookledgerParts {
       this.database(),
       config.workflows,
       config.entitlementRules,
+      this.#version(),
     )
     this.#areStatesKnown = true
-    await this.#refreshNewest()
     warnings.push(...registered.warnings)
     for (const message of warnings) this.signals.emit('config.warned', { message })
     return { warnings }
@@ -192,8 +197,10 @@ export class HookledgerParts {
     })
   }
 
-  async #refreshNewest(): Promise<void> {
-    this.#newest = await areNewest(this.database(), this.config.workflows)
+  #version(): ConfigurationVersion {
+    const { workflows, sources, handlers } = this.config
+    const words = [...sources].map(([name, { source, account }]) => `${name} ${source.provider} ${account}`)
+    return configurationVersion(workflows, words, handlers)
   }
 
   /** Contexts for working on batches and for sweeping. */
@@ -205,6 +212,7 @@ export class HookledgerParts {
     const sources = sourceLookup(config.sources)
     const worker = `worker:${process.pid}`
     const { limits, registry, environment } = config
+    const version = this.#version()
     const reading = { sources, parse: (bytes: Uint8Array) => contentOf(bytes, limits) }
     const work = {
       db,
@@ -212,7 +220,7 @@ export class HookledgerParts {
       reading,
       registry,
       environment,
-      mayIgnore: () => this.#newest,
+      mayIgnore: (tx: Executor) => areNewest(db.schema, tx, config.workflows, version),
       limits,
       signals,
       worker,
@@ -227,7 +235,6 @@ export class HookledgerParts {
         work,
         sweep,
         upkeep: async () => void (await runUpkeep(work.db, work.limits)),
-        refreshNewest: () => this.#refreshNewest(),
       },
       options,
     )

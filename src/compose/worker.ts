@@ -39,8 +39,6 @@ export interface WorkerParts {
   readonly sweep: SweepContext
   /** Partitions, retention: run now and then. */
   readonly upkeep: () => Promise<void>
-  /** Re-reads whether this worker is the newest. */
-  readonly refreshNewest: () => Promise<void>
 }
 
 /** Creates a worker; nothing runs before `start`. */
@@ -161,7 +159,6 @@ function slowLoop({ parts }: SharedWork): Loop {
     maxIdleMs: 60_000,
     signals,
     turn: async () => {
-      await parts.refreshNewest()
       const events = await rescueWaits(db)
       if (events > 0) signals.emit('inbox.wait.rescued', { events })
       await parts.upkeep()

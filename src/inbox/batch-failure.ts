@@ -52,7 +52,8 @@ export function remedyOf(error: unknown): BatchRemedy {
 
 /** What becomes of an event whose own function or SQL failed. */
 export type EventVerdict =
-  | { readonly dead: true; readonly reason: string }
+  /** `poison`: only an operator may try it again; a redelivery brings the same input. */
+  | { readonly dead: true; readonly reason: string; readonly poison?: true }
   | { readonly dead: false; readonly delayMs: number; readonly error: string }
 
 /** Judges the failure of one event, given how often it failed before. */
@@ -67,7 +68,7 @@ export function judgeEventFailure(
 ): EventVerdict {
   const { error, message } = readable(thrown)
   if (isPermanent(error)) return { dead: true, reason: message }
-  if (isHopeless(error)) return { dead: true, reason: message }
+  if (isHopeless(error)) return { dead: true, reason: message, poison: true }
   if (error instanceof HookledgerError && !error.retryable) return { dead: true, reason: message }
   if (failures + 1 >= limits.maxAttempts)
     return { dead: true, reason: `failed ${failures + 1} times, last: ${message}` }

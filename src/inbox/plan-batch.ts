@@ -29,12 +29,21 @@ export function namesOf(resolved: readonly Resolved[]): SourceName[] {
         : each.kind === 'waiting'
           ? each.waits.flatMap((wait) => [...wait.names, ...wait.learned])
           : []
-    return names.map((name) => ({
+    const own = names.map((name) => ({
       sourceId: each.event.sourceId,
       kind: name.kind,
       value: name.value,
     }))
+    // whether an order exists that only the app may open decides whether its events can teach names
+    return each.kind === 'claim' && each.candidate.workflow.opens === 'app'
+      ? [...own, idName(each.orderId)]
+      : own
   })
+}
+
+/** An order's own id stands among the names once the app has opened it. */
+function idName(orderId: string): SourceName {
+  return { sourceId: 0, kind: 'order', value: orderId }
 }
 
 /**
@@ -50,7 +59,7 @@ export function settleAll(
   let current = resolved
   for (;;) {
     for (const each of current)
-      if (each.kind === 'claim' && each.event.accountAllowed) teach(each, names, key)
+      if (each.kind === 'claim' && canTeach(each, bound, key)) teach(each, names, key)
     const lookup = (sourceId: number, name: Name): NamedOrder | null =>
       names.get(key({ sourceId, kind: name.kind, value: name.value })) ?? null
     const next = current.map((each) =>
@@ -60,6 +69,15 @@ export function settleAll(
     current = next
     if (!settled) return { resolved: current, names }
   }
+}
+
+/** An event binds names only to an order that exists, or that it may open itself. */
+function canTeach(claim: Claim, bound: BoundNames, key: (name: SourceName) => string): boolean {
+  const { workflow } = claim.candidate
+  return (
+    claim.event.accountAllowed &&
+    (workflow.opens === 'event' || bound.has(key(idName(claim.orderId))))
+  )
 }
 
 function teach(

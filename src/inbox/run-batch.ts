@@ -271,7 +271,7 @@ async function failEvent(
           ? []
           : [{ row: found.row, delayMs: verdict.delayMs, error: verdict.error }],
         defaultDeferralMs: limits.deferralMs,
-        operatorOnly: new Set(),
+        operatorOnly: new Set(verdict.dead && verdict.poison === true ? [found.row.key] : []),
         wakes: [],
         batchId: null,
       })

@@ -38,8 +38,8 @@ export interface WorkContext {
   readonly reading: EventReading
   readonly registry: Registry
   readonly environment: Environment
-  /** Whether this worker is the newest of its workflows. */
-  readonly mayIgnore: () => boolean
+  /** Whether this process is the newest of its configuration, held until the transaction ends. */
+  readonly mayIgnore: (tx: Executor) => Promise<boolean>
   readonly limits: Limits
   readonly signals: Signals
   /** Names this worker in batch rows and decisions. */
@@ -122,8 +122,11 @@ class Batch {
     const claimed = await readClaimed(db, tx, rows, this.#ctx.reading)
     const open = claimed.filter((each) => !each.finished)
     const { registry, environment } = this.#ctx
-    const resolving = { registry, environment, mayIgnore: this.#ctx.mayIgnore() }
-    const resolved = open.map((each) => resolveEvent(each.event, resolving))
+    const asks = open.some(({ event }) => !isKnown(event, registry))
+    const mayIgnore = asks && (await this.#ctx.mayIgnore(tx))
+    const resolved = open.map(({ event }) =>
+      resolveEvent(event, { registry, environment, mayIgnore }),
+    )
     const decided = await this.#decide(tx, open, resolved)
     await reach('W2')
     const kept = new Set([...decided.settled, ...decided.retried].map((each) => each.row.key))
@@ -402,6 +405,13 @@ function unboundOf(
   const [first] = names
   if (first === undefined) return []
   return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
+}
+
+/** Whether this process has something to say about an event of its environment. */
+function isKnown({ source, accountAllowed, eventType }: InboxEvent, registry: Registry): boolean {
+  return (
+    accountAllowed && source.name !== null && registry.candidates(source.name, eventType) !== null
+  )
 }
 
 interface LockedClaims {

@@ -110,6 +110,11 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
       from ${db.schema}ledger_payments where order_id = $1 order by recorded_at, payment_id`,
     values: [id],
   })
+  const entitled = await tx.query<{ subject: string; entitlement: string }>({
+    text: `select subject, entitlement from ${db.schema}entitlements
+      where order_id = $1 and stated order by subject, entitlement`,
+    values: [id],
+  })
   const { workflow, state, subject, expected_amount: amount, currency } = row
   return {
     id,
@@ -130,7 +135,14 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
       applied: each.applied,
     })),
     effects: [],
-    entitlements: [],
+    entitlements: entitled.map((each) => ({
+      ...each,
+      quantity: 1,
+      validUntil: null,
+      active: false,
+      stated: true,
+      grantedBy: null,
+    })),
   }
 }
 

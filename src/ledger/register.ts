@@ -4,12 +4,45 @@
  * a state or an effect that the workflow no longer declares.
  */
 import { HookledgerError } from '../core/errors.ts'
+import { fingerprint } from '../core/fingerprint.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { reversedSuffix } from '../workflow/order.ts'
+import type { PlainHandler } from '../workflow/registry.ts'
 import { entitles, type Workflow } from '../workflow/workflow.ts'
 
 /** How the rows of one subject and entitlement are combined. */
 export type Combine = 'any' | 'max' | 'sum'
+
+/**
+ * One configuration as a whole: its workflows with their versions, its sources and plain handlers. A
+ * process of an older one must not ignore what only a newer one knows.
+ */
+export interface ConfigurationVersion {
+  readonly version: string
+  /** `license@3f…` for workflows, other words for the rest; sorted. */
+  readonly members: readonly string[]
+}
+
+/** What a configuration consists of. `sources` and `handlers` are words that differ where they do. */
+export function configurationVersion(
+  workflows: readonly Workflow[],
+  sources: readonly string[],
+  handlers: readonly PlainHandler[],
+): ConfigurationVersion {
+  const members = [
+    ...workflows.map((each) => `${each.name}@${each.version}`),
+    ...sources.map((each) => `source ${each}`),
+    ...handlers.flatMap(({ source, types }) => types.map((type) => handlerMember(source, type))),
+  ].sort()
+  return { version: fingerprint(members), members }
+}
+
+function handlerMember(source: string, type: string): string {
+  return `handler ${source} ${type}`
+}
+
+/** Where configurations stand among the versions: no workflow can be named so. */
+const configurationName = '(configuration)'
 
 /** What registering found. */
 export interface Registration {
@@ -26,14 +59,18 @@ export async function registerWorkflows(
   db: Database,
   workflows: readonly Workflow[],
   rules: Readonly<Record<string, Combine>>,
+  configuration: ConfigurationVersion,
 ): Promise<Registration> {
   return db.transaction(async (tx) => {
     const warnings: string[] = []
+    // waits for batches that are ignoring something just now, and is waited for by the next ones
+    await tx.query({ text: `select 1 from ${db.schema}workflow_versions order by workflow, version for update` })
     for (const workflow of [...workflows].sort((a, b) => (a.name < b.name ? -1 : 1))) {
       await refuseRetired(db, tx, workflow)
       await registerStates(db, tx, workflow)
       warnings.push(...(await registerVersion(db, tx, workflow)))
     }
+    warnings.push(...(await registerConfiguration(db, tx, configuration)))
     const names = Object.keys(rules).sort()
     await tx.query({
       text: `insert into ${db.schema}entitlement_rules as r (entitlement, combine)
@@ -108,21 +145,49 @@ async function refuseRetired(db: Database, tx: Executor, workflow: Workflow): Pr
 }
 
 async function registerVersion(db: Database, tx: Executor, workflow: Workflow): Promise<string[]> {
-  const s = db.schema
   const types = [...workflow.handlers.keys()].sort()
+  const effects = [...workflow.effects.keys()].sort()
+  const added = await register(db, tx, workflow.name, workflow.version, types, effects)
+  return replayable(db, tx, added, `workflow "${workflow.name}"`)
+}
+
+async function registerConfiguration(
+  db: Database,
+  tx: Executor,
+  { version, members }: ConfigurationVersion,
+): Promise<string[]> {
+  const added = await register(db, tx, configurationName, version, members, [])
+  const types = added.flatMap((member) => /^handler \S+ (.+)$/.exec(member)?.[1] ?? [])
+  return replayable(db, tx, [...new Set(types)], 'a handler')
+}
+
+/** Registers a version; what it has that the newest before it had not. */
+async function register(
+  db: Database,
+  tx: Executor,
+  name: string,
+  version: string,
+  types: readonly string[],
+  effects: readonly string[],
+): Promise<readonly string[]> {
+  const s = db.schema
   const [previous] = await tx.query<{ event_types: string[] }>({
     text: `select event_types from ${s}workflow_versions where workflow = $1 and retired_at is null
       order by first_registered_at desc limit 1`,
-    values: [workflow.name],
+    values: [name],
   })
   await tx.query({
     text: `insert into ${s}workflow_versions as v (workflow, version, event_types, effect_types)
       values ($1, $2, $3::text[], $4::text[])
       on conflict (workflow, version) do update set last_registered_at = clock_timestamp()`,
-    values: [workflow.name, workflow.version, types, [...workflow.effects.keys()].sort()],
+    values: [name, version, types, effects],
   })
-  const added =
-    previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
+  return previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
+}
+
+/** Tells of events that were ignored when nothing handled their type. */
+async function replayable(db: Database, tx: Executor, added: readonly string[], by: string): Promise<string[]> {
+  const s = db.schema
   if (added.length === 0) return []
   const ignored = await tx.query<{ event_type: string; events: string }>({
     text: `select event_type, count(*) as events from ${s}inbox_ignored where event_type = any ($1::text[])
@@ -131,20 +196,36 @@ async function registerVersion(db: Database, tx: Executor, workflow: Workflow): 
   })
   return ignored.map(
     (row) =>
-      `${row.events} ignored events of type ${row.event_type}, which workflow "${workflow.name}" handles now: hookledger replay --type ${row.event_type}`,
+      `${row.events} ignored events of type ${row.event_type}, which ${by} handles now: hookledger replay --type ${row.event_type}`,
   )
 }
 
-/** Whether these versions are the newest of their workflows: newest is whose first registration is latest. */
-export async function areNewest(db: Database, workflows: readonly Workflow[]): Promise<boolean> {
-  if (workflows.length === 0) return true
-  const rows = await db.query<{ newer: boolean }>({
-    text: `select exists (
-        select 1 from unnest($1::text[], $2::text[]) as m(workflow, version)
-        join ${db.schema}workflow_versions mine on mine.workflow = m.workflow and mine.version = m.version
-        join ${db.schema}workflow_versions other on other.workflow = m.workflow and other.retired_at is null
-          and other.first_registered_at > mine.first_registered_at) as newer`,
-    values: [workflows.map((each) => each.name), workflows.map((each) => each.version)],
+/**
+ * Whether a process may ignore what it does not know: whether its configuration and the versions of its
+ * workflows are the newest, those whose first registration is latest. Registered rows are locked until
+ * the transaction ends, so that nothing is ignored while something newer is being registered.
+ */
+export async function areNewest(
+  schema: string,
+  tx: Executor,
+  workflows: readonly Workflow[],
+  configuration: ConfigurationVersion,
+): Promise<boolean> {
+  const names = [...workflows.map((each) => each.name), configurationName]
+  const versions = [...workflows.map((each) => each.version), configuration.version]
+  const mine = `select v.* from unnest($1::text[], $2::text[]) as m(workflow, version)
+    join ${schema}workflow_versions v on v.workflow = m.workflow and v.version = m.version`
+  // locked first, read in a second statement: one that waited would not see what it waited for
+  await tx.query({ text: `${mine} order by v.workflow, v.version for share of v`, values: [names, versions] })
+  const rows = await tx.query<{ newer: boolean }>({
+    text: `with mine as (${mine})
+      select exists (
+        select 1 from mine join ${schema}workflow_versions other on other.workflow = mine.workflow
+          and other.retired_at is null and other.first_registered_at > mine.first_registered_at
+        where other.workflow <> '${configurationName}' or not exists (
+          select 1 from ${schema}workflow_versions gone
+          where gone.retired_at is not null and gone.workflow || '@' || gone.version = any (other.event_types))) as newer`,
+    values: [names, versions],
   })
   return rows[0]?.newer !== true
 }

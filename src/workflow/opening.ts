@@ -97,7 +97,9 @@ export function openLedger(
     findings.push(finding('order_differs', `order:${ledger.id}`, differences))
   }
   if (expected !== null && ledger.expected === null) findings.push(...shortfall(ledger, expected))
-  if (ledger.workflow === workflow.name) {
+  const adds =
+    (ledger.subject === null && subject !== null) || (ledger.expected === null && expected !== null)
+  if (adds && ledger.workflow === workflow.name) {
     ledger.subject ??= subject
     ledger.expected ??= expected
     ledger.version += 1n
@@ -116,6 +118,12 @@ function differencesOf(
   }
   if (ledger.subject !== null && subject !== undefined && ledger.subject !== subject) {
     differences['subject'] = `${ledger.subject}, asked ${subject}`
+  }
+  // an event opened the order, and what it entitles to went to somebody else
+  const others = ledger.entitlements.filter((row) => row.stated && row.subject !== subject)
+  const [entitled] = others
+  if (ledger.subject === null && subject !== undefined && entitled !== undefined) {
+    differences['subject'] = `${entitled.subject} is entitled, asked ${subject}`
   }
   if (ledger.expected !== null && expected !== undefined) {
     const { amount, currency } = ledger.expected

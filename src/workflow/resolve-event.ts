@@ -59,7 +59,7 @@ export interface CandidateWait {
 export interface ResolveContext {
   readonly registry: Registry
   readonly environment: Environment
-  /** Whether this worker is the newest of its workflows: only then may it ignore a type it does not know. */
+  /** Whether this process has the newest configuration: only then does it judge what it does not know. */
   readonly mayIgnore: boolean
 }
 
@@ -69,6 +69,9 @@ export function resolveEvent(event: InboxEvent, context: ResolveContext): Resolv
     const reason = `it is of the ${event.source.environment} environment; this schema holds ${context.environment}`
     return { kind: 'ignored', event, reason }
   }
+  // a source, an account or a type that only a newer configuration knows is for a newer process
+  const isUnknown = event.source.name === null || !event.accountAllowed
+  if (isUnknown && !context.mayIgnore) return { kind: 'left', event }
   if (event.source.name === null) {
     return { kind: 'ignored', event, reason: 'no configured source has its provider and account' }
   }

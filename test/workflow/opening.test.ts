@@ -92,6 +92,34 @@ describe('openLedger', () => {
   })
 })
 
+describe('an order that an event opened first', () => {
+  const entitled = {
+    subject: 'email:ada@example.com',
+    entitlement: 'pro',
+    quantity: 1,
+    validUntil: null,
+  }
+  const row = { ...entitled, active: true, stated: true, grantedBy: 1n }
+
+  test('tells when somebody else is entitled than the app says now', () => {
+    const ledger = { ...existing(captured(4900)), entitlements: [row] }
+    const { answer, findings } = openLedger(ledger, workflow, { id: '1', subject: 'user:42' })
+    expect(answer).toBe('mismatch')
+    expect(findings.map(({ kind }) => kind)).toEqual(['order_differs'])
+    expect(findings[0]?.figures).toMatchObject({
+      subject: 'email:ada@example.com is entitled, asked user:42',
+    })
+  })
+
+  test('does not change when it is opened again with what it has', () => {
+    const ledger = existing(captured(4900))
+    openLedger(ledger, workflow, opening)
+    const { version } = ledger
+    expect(openLedger(ledger, workflow, opening)).toEqual({ answer: 'existed', findings: [] })
+    expect(ledger.version).toBe(version)
+  })
+})
+
 describe('checkedOpening', () => {
   test('holds the expected money to the form that payments have', () => {
     const expected = { amount: 4900, currency: 'usd' } as unknown as Opening['expected']
