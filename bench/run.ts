@@ -1,12 +1,16 @@
 /** Runs one benchmark and prints its report. */
 import { parseArgs } from 'node:util'
 import { cpus } from 'node:os'
+import { benchAccept } from './accept.ts'
+import { benchLatency } from './latency.ts'
 import { benchProcess } from './process.ts'
 import { belowFloor, type BenchContext, type BenchOptions, type Report } from './report.ts'
 import { startBenchServer } from './server.ts'
 
 const benches: Readonly<Record<string, (context: BenchContext) => Promise<Report>>> = {
+  accept: benchAccept,
   process: benchProcess,
+  latency: benchLatency,
 }
 
 async function main(): Promise<number> {

@@ -40,12 +40,10 @@ export function pgBoss(options: PgBossOptions): Contestant {
       await boss.createQueue('fulfill')
       for (let from = 0; from < events.length; from += 1000) {
         await boss.insert(
-          events
-            .slice(from, from + 1000)
-            .map((event) => ({
-              name: 'fulfill',
-              data: JSON.parse(event.body.toString()) as object,
-            })),
+          events.slice(from, from + 1000).map((event) => ({
+            name: 'fulfill',
+            data: JSON.parse(event.body.toString()) as object,
+          })),
         )
       }
       const fulfill = (event: Session): Promise<void> => fulfillOne(pool, schema, event)

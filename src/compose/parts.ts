@@ -199,7 +199,9 @@ export class HookledgerParts {
 
   #version(): ConfigurationVersion {
     const { workflows, sources, handlers } = this.config
-    const words = [...sources].map(([name, { source, account }]) => `${name} ${source.provider} ${account}`)
+    const words = [...sources].map(
+      ([name, { source, account }]) => `${name} ${source.provider} ${account}`,
+    )
     return configurationVersion(workflows, words, handlers)
   }
 

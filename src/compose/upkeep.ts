@@ -56,7 +56,9 @@ async function call(db: Database, text: string, values: Value[]): Promise<number
       return row?.n ?? 0
     },
     // its locks stand in the way of every delivery: nobody may keep them who is not at work
-    { setup: `set local statement_timeout = ${stepMs}; set local idle_in_transaction_session_timeout = 2000` },
+    {
+      setup: `set local statement_timeout = ${stepMs}; set local idle_in_transaction_session_timeout = 2000`,
+    },
   )
 }
 

@@ -35,7 +35,7 @@ export function namesOf(resolved: readonly Resolved[]): SourceName[] {
       value: name.value,
     }))
     // whether an order exists that only the app may open decides whether its events can teach names
-    return each.kind === 'claim' && each.candidate.workflow.opens === 'app'
+    return each.kind === 'claim' && own.length > 0 && each.candidate.workflow.opens === 'app'
       ? [...own, idName(each.orderId)]
       : own
   })

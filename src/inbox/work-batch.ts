@@ -117,9 +117,13 @@ class Batch {
     const rows = await claim(db, tx, this.#selection)
     if (rows.length === 0) return nothing
     this.#ctx.onClaimed?.(rows.map((row) => row.key))
-    await this.#register(tx, rows)
+    // side by side: the row is committed on another connection while this one reads
+    const [claimed] = await Promise.all([
+      readClaimed(db, tx, rows, this.#ctx.reading),
+      this.#register(rows),
+    ])
+    await this.#lockBatch(tx)
     await reach('W1')
-    const claimed = await readClaimed(db, tx, rows, this.#ctx.reading)
     const open = claimed.filter((each) => !each.finished)
     const { registry, environment } = this.#ctx
     const asks = open.some(({ event }) => !isKnown(event, registry))
@@ -142,14 +146,17 @@ class Batch {
   }
 
   /**
-   * Commits the batch row on a second connection and locks it in the claiming transaction: whoever
-   * can lock it later knows that this worker died with the batch in its hands.
+   * Commits the batch row on a second connection; the claiming transaction locks it before any code of
+   * the user's runs: whoever can lock it later knows that this worker died with the batch in its hands.
+   * It need not be flushed: a server that loses it has ended the claiming transaction too.
    */
-  async #register(tx: Executor, rows: readonly ClaimedRow[]): Promise<void> {
+  async #register(rows: readonly ClaimedRow[]): Promise<void> {
     const { db, worker } = this.#ctx
     this.#registered = true
     await db.query({
-      text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker) values ($1, $2::bigint[], $3, $4)`,
+      text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker)
+        select $1::uuid, $2::bigint[], $3::boolean, $4
+        from (select set_config('synchronous_commit', 'off', true)) as unflushed`,
       values: [
         this.#id,
         rows.map((row) => row.key.toString()),
@@ -157,6 +164,10 @@ class Batch {
         worker,
       ],
     })
+  }
+
+  async #lockBatch(tx: Executor): Promise<void> {
+    const { db } = this.#ctx
     const locked = await tx.query({
       text: `select 1 from ${db.schema}inbox_batches where batch_id = $1 for update`,
       values: [this.#id],

@@ -64,7 +64,9 @@ export async function registerWorkflows(
   return db.transaction(async (tx) => {
     const warnings: string[] = []
     // waits for batches that are ignoring something just now, and is waited for by the next ones
-    await tx.query({ text: `select 1 from ${db.schema}workflow_versions order by workflow, version for update` })
+    await tx.query({
+      text: `select 1 from ${db.schema}workflow_versions order by workflow, version for update`,
+    })
     for (const workflow of [...workflows].sort((a, b) => (a.name < b.name ? -1 : 1))) {
       await refuseRetired(db, tx, workflow)
       await registerStates(db, tx, workflow)
@@ -182,11 +184,18 @@ async function register(
       on conflict (workflow, version) do update set last_registered_at = clock_timestamp()`,
     values: [name, version, types, effects],
   })
-  return previous === undefined ? types : types.filter((type) => !previous.event_types.includes(type))
+  return previous === undefined
+    ? types
+    : types.filter((type) => !previous.event_types.includes(type))
 }
 
 /** Tells of events that were ignored when nothing handled their type. */
-async function replayable(db: Database, tx: Executor, added: readonly string[], by: string): Promise<string[]> {
+async function replayable(
+  db: Database,
+  tx: Executor,
+  added: readonly string[],
+  by: string,
+): Promise<string[]> {
   const s = db.schema
   if (added.length === 0) return []
   const ignored = await tx.query<{ event_type: string; events: string }>({
@@ -216,7 +225,10 @@ export async function areNewest(
   const mine = `select v.* from unnest($1::text[], $2::text[]) as m(workflow, version)
     join ${schema}workflow_versions v on v.workflow = m.workflow and v.version = m.version`
   // locked first, read in a second statement: one that waited would not see what it waited for
-  await tx.query({ text: `${mine} order by v.workflow, v.version for share of v`, values: [names, versions] })
+  await tx.query({
+    text: `${mine} order by v.workflow, v.version for share of v`,
+    values: [names, versions],
+  })
   const rows = await tx.query<{ newer: boolean }>({
     text: `with mine as (${mine})
       select exists (

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expireDeferrals, rescueWaits, type SweepContext } from '../../src/inbox/sweep.ts'
 import { partsOf } from '../../src/hookledger.ts'
 import type { Hookledger } from 'hookledger'
-import { createProbe, deliverTo, probe, probeWorkflow, workOff, type Probe } from '../support/probe.ts'
+import {
+  createProbe,
+  deliverTo,
+  probe,
+  probeWorkflow,
+  workOff,
+  type Probe,
+} from '../support/probe.ts'
 
 let bench: Probe
 let ignoring: Hookledger
@@ -15,7 +22,8 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 beforeEach(() => bench.reset())
 
-const pastDeadline = (): Promise<unknown> => bench.rows(`update inbox_deferred set deadline_at = now() - interval '1 minute'`)
+const pastDeadline = (): Promise<unknown> =>
+  bench.rows(`update inbox_deferred set deadline_at = now() - interval '1 minute'`)
 
 async function inbox(): Promise<unknown> {
   return bench.rows(`select event_id, state from webhook_inbox order by event_key`)
@@ -29,8 +37,19 @@ describe('a wait past its deadline', () => {
     expect(await expireDeferrals(sweep)).toBe(1)
     expect(await expireDeferrals(sweep)).toBe(0)
     expect(await inbox()).toEqual([{ event_id: 'evt_r', state: 'deferred' }])
-    expect(await bench.rows(`select kind, class, state, owner, times_seen::int, evidence ->> 'waits_for' as waits_for from findings`)).toEqual([
-      { kind: 'wait_overdue', class: 'lag', state: 'open', owner: 'operations', times_seen: 1, waits_for: 'ref n' },
+    expect(
+      await bench.rows(
+        `select kind, class, state, owner, times_seen::int, evidence ->> 'waits_for' as waits_for from findings`,
+      ),
+    ).toEqual([
+      {
+        kind: 'wait_overdue',
+        class: 'lag',
+        state: 'open',
+        owner: 'operations',
+        times_seen: 1,
+        waits_for: 'ref n',
+      },
     ])
     await bench.deliver(probe('pay', { id: 'evt_p', order: 'x', learns: 'n' }))
     await bench.work()
@@ -38,22 +57,33 @@ describe('a wait past its deadline', () => {
       { event_id: 'evt_r', state: 'processed' },
       { event_id: 'evt_p', state: 'processed' },
     ])
-    expect(await bench.rows(`select state, closed_at is not null as closed from findings`)).toEqual([{ state: 'closed', closed: true }])
+    expect(await bench.rows(`select state, closed_at is not null as closed from findings`)).toEqual(
+      [{ state: 'closed', closed: true }],
+    )
   })
 
   it('is not prolonged by waiting again, and makes no second finding', async () => {
-    await bench.deliver(probe('pay', { order: 'x' }), probe('after', { id: 'evt_a', order: 'x', needs: 'evt_n' }))
+    await bench.deliver(
+      probe('pay', { order: 'x' }),
+      probe('after', { id: 'evt_a', order: 'x', needs: 'evt_n' }),
+    )
     await bench.work()
     await pastDeadline()
     await expireDeferrals(sweep)
     // the order changes: the event looks again, and waits on
     await bench.deliver(probe('note', { id: 'evt_other', order: 'x' }))
     await bench.work()
-    expect(await bench.rows(`select deadline_at < now() as past, overdue from inbox_deferred`)).toEqual([{ past: true, overdue: true }])
+    expect(
+      await bench.rows(`select deadline_at < now() as past, overdue from inbox_deferred`),
+    ).toEqual([{ past: true, overdue: true }])
     expect(await expireDeferrals(sweep)).toBe(0)
-    expect(await bench.rows(`select state, times_seen::int from findings`)).toEqual([{ state: 'open', times_seen: 1 }])
+    expect(await bench.rows(`select state, times_seen::int from findings`)).toEqual([
+      { state: 'open', times_seen: 1 },
+    ])
     // what it waits for did not change: that is no news to record
-    expect(await bench.rows(`select 1 from ledger_decisions where kind = 'deferred'`)).toHaveLength(1)
+    expect(await bench.rows(`select 1 from ledger_decisions where kind = 'deferred'`)).toHaveLength(
+      1,
+    )
   })
 
   it('is ignored where the type says so, and a name that comes later still wakes it', async () => {
@@ -62,7 +92,9 @@ describe('a wait past its deadline', () => {
     await pastDeadline()
     expect(await expireDeferrals(sweep)).toBe(1)
     expect(await inbox()).toEqual([{ event_id: 'evt_r', state: 'ignored' }])
-    expect(await bench.rows(`select reason from decisions where kind = 'ignored'`)).toEqual([{ reason: 'nothing claimed it: it waited for ref n' }])
+    expect(await bench.rows(`select reason from decisions where kind = 'ignored'`)).toEqual([
+      { reason: 'nothing claimed it: it waited for ref n' },
+    ])
     expect(await bench.rows(`select 1 from findings`)).toEqual([])
     await deliverTo(ignoring, [probe('pay', { id: 'evt_p', order: 'x', learns: 'n' })])
     await workOff(ignoring)
@@ -73,17 +105,28 @@ describe('a wait past its deadline', () => {
   })
 
   it('is a finding where one of the workflows that wait says so', async () => {
-    const both = bench.another({ workflows: [probeWorkflow({}, { unclaimed: 'ignore' }), probeWorkflow({}, { name: 'careful', types: ['refund'] })] })
+    const both = bench.another({
+      workflows: [
+        probeWorkflow({}, { unclaimed: 'ignore' }),
+        probeWorkflow({}, { name: 'careful', types: ['refund'] }),
+      ],
+    })
     await deliverTo(both, [probe('refund', { waits: 'n' })])
     await workOff(both)
-    expect(await bench.rows(`select at_deadline from inbox_deferred`)).toEqual([{ at_deadline: 'finding' }])
+    expect(await bench.rows(`select at_deadline from inbox_deferred`)).toEqual([
+      { at_deadline: 'finding' },
+    ])
   })
 
   it('takes the configured deadline where its decision gives none', async () => {
     const short = bench.another({ workflows: [probeWorkflow()], limits: { deferralMs: 5000 } })
     await deliverTo(short, [probe('refund', { waits: 'n' })])
     await workOff(short)
-    expect(await bench.rows(`select extract(epoch from deadline_at - deferred_at)::int as seconds from inbox_deferred`)).toEqual([{ seconds: 5 }])
+    expect(
+      await bench.rows(
+        `select extract(epoch from deadline_at - deferred_at)::int as seconds from inbox_deferred`,
+      ),
+    ).toEqual([{ seconds: 5 }])
   })
 
   it('ends with the event when that is dead, and the death has a finding of its own', async () => {
@@ -94,7 +137,9 @@ describe('a wait past its deadline', () => {
     await bench.rows(`update payloads set body = '{'::bytea`)
     await bench.deliver(probe('note', { id: 'evt_other', order: 'x' }))
     await bench.work()
-    expect(await bench.rows(`select state from webhook_inbox where event_id = 'evt_a'`)).toEqual([{ state: 'dead' }])
+    expect(await bench.rows(`select state from webhook_inbox where event_id = 'evt_a'`)).toEqual([
+      { state: 'dead' },
+    ])
     expect(await bench.rows(`select kind, state from findings order by kind`)).toEqual([
       { kind: 'dead_event', state: 'open' },
       { kind: 'wait_overdue', state: 'closed' },
@@ -130,14 +175,18 @@ describe('the net under wake-ups', () => {
   it('would find a change of an order that an event waits for', async () => {
     await bench.deliver(probe('after', { order: 'x', needs: 'n' }))
     await bench.work()
-    await bench.rows(`update inbox_deferred set deferred_at = deferred_at - interval '1 minute'; update orders set updated_at = now() - interval '30 seconds'`)
+    await bench.rows(
+      `update inbox_deferred set deferred_at = deferred_at - interval '1 minute'; update orders set updated_at = now() - interval '30 seconds'`,
+    )
     expect(await rescueWaits(bench.db)).toBe(1)
   })
 
   it('leaves alone what waits for what is not there', async () => {
     await bench.deliver(probe('refund', { waits: 'n' }), probe('after', { order: 'x', needs: 'n' }))
     await bench.work()
-    await bench.rows(`update inbox_deferred set deferred_at = deferred_at - interval '1 minute'; update orders set updated_at = updated_at - interval '2 minutes', opened_at = opened_at - interval '2 minutes'`)
+    await bench.rows(
+      `update inbox_deferred set deferred_at = deferred_at - interval '1 minute'; update orders set updated_at = updated_at - interval '2 minutes', opened_at = opened_at - interval '2 minutes'`,
+    )
     expect(await rescueWaits(bench.db)).toBe(0)
   })
 })

@@ -94,24 +94,40 @@ describe('one bad event among 500', () => {
   })
 
   it('leaves the other 499 processed when what it decides cannot be stored', async () => {
-    hooks.decide = (input): Decision | undefined =>
-      input.order.id === bad
-        ? (fulfill({
-            to: 'paid',
-            payment: { id: 'p', money: { amount: 2n ** 62n, currency: 'USD' } },
-            entitle: [
-              {
-                subject: 's',
-                entitlement: 'pro',
-                validUntil: new Date('9999-12-31T00:00:00Z'),
-                quantity: 1e15,
-              },
-            ],
-            evidence: { deep: 'x\u0000y', lone: '\ud800' },
-          }) as Decision)
-        : undefined
-    hooks.apply = async ({ db, order }) => {
-      if (order.id === bad) await db.query(`select $1::text`, ['a\u0000b'])
+    hooks.decide = (input): Decision | undefined => {
+      if (input.order.id !== bad) return undefined
+      // more digits than the database can hold
+      return fulfill({
+        effects: [{ type: 'note' }],
+        evidence: { figure: 10n ** 140_000n },
+      }) as Decision
+    }
+    await bench.deliver(...batchAround(probe('pay', { id: 'evt_bad', order: bad })))
+    await bench.work()
+    expect(await processed()).toBe(499)
+    expect(await inboxOf('evt_bad')).toMatchObject({
+      state: 'dead',
+      attempts: 1,
+      last_error: expect.stringContaining('22003') as unknown,
+    })
+  })
+
+  it('processes all 500 when one of them decides what can only just be stored', async () => {
+    hooks.decide = (input): Decision | undefined => {
+      if (input.order.id !== bad) return undefined
+      return fulfill({
+        to: 'paid',
+        payment: { id: 'p', money: { amount: 2n ** 62n, currency: 'USD' } },
+        entitle: [
+          {
+            subject: 's',
+            entitlement: 'pro',
+            validUntil: new Date('9999-12-31T00:00:00Z'),
+            quantity: 1e15,
+          },
+        ],
+        evidence: { nul: 'x\u0000y', lone: '\ud800', exact: 2n ** 80n },
+      }) as Decision
     }
     await bench.deliver(...batchAround(probe('pay', { id: 'evt_bad', order: bad })))
     await bench.work()

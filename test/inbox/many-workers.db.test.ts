@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { handle } from 'hookledger'
 import {
   createProbe,
   probe,
@@ -66,7 +67,18 @@ describe('many workers', () => {
       )
       inHand.set(order.id, now - 1)
     }
-    const bench = await create({ workflows: [probeWorkflow(hooks)], limits: { workBatch: 7 } })
+    const plain = handle('probe', 'plain', async ({ event }) => {
+      const now = (inHand.get(event.id ?? '') ?? 0) + 1
+      inHand.set(event.id ?? '', now)
+      if (now > 1) twiceAtOnce++
+      await sleep(5)
+      inHand.set(event.id ?? '', now - 1)
+    })
+    const bench = await create({
+      workflows: [probeWorkflow(hooks)],
+      handlers: [plain],
+      limits: { workBatch: 7 },
+    })
     const workers = [bench.hookledger, bench.another({}), bench.another({})]
     for (const worker of workers) await worker.start({ loops: 2 })
     // each event of an order also teaches a name and is waited for by a refund of another id
@@ -74,7 +86,12 @@ describe('many workers', () => {
       probe('pay', { id: `evt_pay_${at}`, order: `order-${at}`, learns: `ref-${at}` }),
       probe('refund', { id: `evt_refund_${at}`, waits: `ref-${at}`, payment: `pay_order-${at}` }),
     ]).flat()
-    const copies = shuffled(Array.from({ length: 50 }, () => bodies).flat())
+    const events = Array.from({ length: 40 }, (_, at) => probe('plain', { id: `evt_plain_${at}` }))
+    const copies = shuffled([
+      ...Array.from({ length: 50 }, () => bodies).flat(),
+      ...events,
+      ...events,
+    ])
     for (let from = 0; from < copies.length; from += 500)
       await bench.deliver(...copies.slice(from, from + 500))
     await until(
@@ -101,7 +118,7 @@ describe('many workers', () => {
       await bench.rows(
         `select count(*)::int as events, sum(deliveries)::int as deliveries from webhook_inbox where state = 'processed'`,
       ),
-    ).toEqual([{ events: 100, deliveries: 5000 }])
+    ).toEqual([{ events: 140, deliveries: 5080 }])
     expect(twiceAtOnce).toBe(0)
     expect(await bench.rows(`select 1 from inbox_batches`)).toEqual([])
     expect(await deadlocks(bench)).toBe(0)

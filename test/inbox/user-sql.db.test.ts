@@ -198,6 +198,48 @@ describe("an effect's apply", () => {
     expect(await credits('late')).toBe(1)
   })
 
+  const raising = (sqlstate: string): string =>
+    `do $$ begin raise exception 'planned' using errcode = '${sqlstate}'; end $$`
+
+  it.each(['40001', '40P01', '55P03', '57014', '53300', '42P01', '23505', '23503'])(
+    'is tried again when its SQL failed for what can pass (%s)',
+    async (sqlstate) => {
+      hooks.apply = async ({ db }) => void (await db.query(raising(sqlstate)))
+      await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }))
+      await bench.work()
+      expect(await stateOf('evt_1')).toMatchObject({
+        state: 'pending',
+        last_error: expect.stringContaining(`SQLSTATE ${sqlstate}`) as unknown,
+      })
+    },
+  )
+
+  it.each(['22P02', '22003', '23514', '23502', '54000'])(
+    'ends its event dead when what it wrote can never be written (%s)',
+    async (sqlstate) => {
+      hooks.apply = async ({ db }) => void (await db.query(raising(sqlstate)))
+      await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }))
+      await bench.work()
+      expect(await stateOf('evt_1')).toMatchObject({
+        state: 'dead',
+        last_error: expect.stringContaining(`SQLSTATE ${sqlstate}`) as unknown,
+      })
+    },
+  )
+
+  it('shows no value of the row that was refused', async () => {
+    hooks.apply = async ({ db }) => {
+      await db.query(`insert into shop.accounts (account_id, credits) values ('canary-4711', null)`)
+    }
+    await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }))
+    await bench.work()
+    expect(JSON.stringify(await stateOf('evt_1'))).toContain('23502')
+    const traces = await bench.rows(
+      `select reason::text as t from ledger_decisions union all select evidence::text from findings union all select reason from inbox_dead`,
+    )
+    expect(JSON.stringify(traces)).not.toContain('canary-4711')
+  })
+
   it('takes one statement only', async () => {
     hooks.apply = async ({ db }) => void (await db.query('select 1; commit'))
     await bench.deliver(probe('pay', { id: 'evt_1', order: '1' }), probe('pay', { order: '2' }))

@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { handle, stripe, type Hookledger, type HookledgerOptions } from 'hookledger'
 import { partsOf } from '../../src/hookledger.ts'
-import { createProbe, deliverTo, probe, probeSecret, probeWorkflow, workOff, type Probe, type ProbeShape } from '../support/probe.ts'
+import {
+  createProbe,
+  deliverTo,
+  probe,
+  probeSecret,
+  probeWorkflow,
+  workOff,
+  type Probe,
+  type ProbeShape,
+} from '../support/probe.ts'
 import { steppedPool } from '../support/stepped-pool.ts'
 
 let bench: Probe
@@ -15,15 +24,26 @@ beforeEach(async () => {
 })
 
 /** A process with this form of the workflow, registered as its start does. */
-async function process(shape: ProbeShape, more: Partial<HookledgerOptions> = {}): Promise<Hookledger & { readonly warnings: readonly string[] }> {
+async function process(
+  shape: ProbeShape,
+  more: Partial<HookledgerOptions> = {},
+): Promise<Hookledger & { readonly warnings: readonly string[] }> {
   const hookledger = bench.another({ workflows: [probeWorkflow({}, shape)], ...more })
   const { warnings } = await partsOf(hookledger).register()
   return { ...hookledger, warnings, runOnce: hookledger.runOnce.bind(hookledger) }
 }
 
-const start = (shape: ProbeShape): Promise<unknown> => partsOf(bench.another({ workflows: [probeWorkflow({}, shape)] })).register()
+const start = (shape: ProbeShape): Promise<unknown> =>
+  partsOf(bench.another({ workflows: [probeWorkflow({}, shape)] })).register()
 
-const states = async (): Promise<unknown> => Object.fromEntries((await bench.rows<{ event_id: string; state: string }>(`select event_id, state from webhook_inbox`)).map((row) => [row.event_id, row.state]))
+const states = async (): Promise<unknown> =>
+  Object.fromEntries(
+    (
+      await bench.rows<{ event_id: string; state: string }>(
+        `select event_id, state from webhook_inbox`,
+      )
+    ).map((row) => [row.event_id, row.state]),
+  )
 
 const older: ProbeShape = { types: ['pay'] }
 const newer: ProbeShape = { types: ['pay', 'note'] }
@@ -32,12 +52,26 @@ describe('a worker that is not the newest', () => {
   it('leaves types that it does not know on the ready list, and the newest decides them', async () => {
     const old = await process(older)
     const next = await process(newer)
-    await deliverTo(old, [probe('note', { id: 'evt_new', order: 'x' }), probe('pay', { id: 'evt_known', order: 'x' }), probe('other', { id: 'evt_other' })])
+    await deliverTo(old, [
+      probe('note', { id: 'evt_new', order: 'x' }),
+      probe('pay', { id: 'evt_known', order: 'x' }),
+      probe('other', { id: 'evt_other' }),
+    ])
     await workOff(old)
-    expect(await states()).toEqual({ evt_new: 'pending', evt_known: 'processed', evt_other: 'pending' })
+    expect(await states()).toEqual({
+      evt_new: 'pending',
+      evt_known: 'processed',
+      evt_other: 'pending',
+    })
     await workOff(next)
-    expect(await states()).toEqual({ evt_new: 'processed', evt_known: 'processed', evt_other: 'ignored' })
-    expect(await bench.rows(`select reason from decisions where kind = 'ignored'`)).toEqual([{ reason: 'nothing handles other' }])
+    expect(await states()).toEqual({
+      evt_new: 'processed',
+      evt_known: 'processed',
+      evt_other: 'ignored',
+    })
+    expect(await bench.rows(`select reason from decisions where kind = 'ignored'`)).toEqual([
+      { reason: 'nothing handles other' },
+    ])
   })
 
   it('knows so from the moment that a newer one has registered', async () => {
@@ -63,36 +97,58 @@ describe('a worker that is not the newest', () => {
     await new Promise((resolve) => setTimeout(resolve, 100))
     pool.go()
     await ignoring
-    expect((await registering).warnings).toContainEqual(expect.stringContaining('1 ignored events of type note'))
+    expect((await registering).warnings).toContainEqual(
+      expect.stringContaining('1 ignored events of type note'),
+    )
   })
 
   it('leaves the events of orders in states that it does not know', async () => {
-    const withHeld: ProbeShape = { types: ['pay', 'note'], states: { pending: {}, paid: { entitles: true }, refunded: {}, held: {} }, transitions: { pending: ['paid', 'held'], held: ['paid'], paid: ['refunded'] } }
+    const withHeld: ProbeShape = {
+      types: ['pay', 'note'],
+      states: { pending: {}, paid: { entitles: true }, refunded: {}, held: {} },
+      transitions: { pending: ['paid', 'held'], held: ['paid'], paid: ['refunded'] },
+    }
     const old = await process(newer)
     const next = await process(withHeld)
     await deliverTo(next, [probe('note', { order: 'x' })])
     await workOff(next)
     await bench.rows(`update orders set state = 'held'`)
-    await deliverTo(old, [probe('pay', { id: 'evt_1', order: 'x' }), probe('pay', { id: 'evt_2', order: 'y' })])
+    await deliverTo(old, [
+      probe('pay', { id: 'evt_1', order: 'x' }),
+      probe('pay', { id: 'evt_2', order: 'y' }),
+    ])
     await workOff(old)
     expect(await states()).toMatchObject({ evt_1: 'pending', evt_2: 'processed' })
     await workOff(next)
-    expect(await bench.rows(`select state from orders where order_id = 'x'`)).toEqual([{ state: 'paid' }])
+    expect(await bench.rows(`select state from orders where order_id = 'x'`)).toEqual([
+      { state: 'paid' },
+    ])
   })
 
   it('leaves the types of a workflow, of a handler and the events of a source that only a newer configuration has', async () => {
     const old = await process(older)
     const next = await process(older, {
-      workflows: [probeWorkflow({}, older), probeWorkflow({}, { name: 'another', types: ['note'] })],
+      workflows: [
+        probeWorkflow({}, older),
+        probeWorkflow({}, { name: 'another', types: ['note'] }),
+      ],
       handlers: [handle('probe', 'plain', () => Promise.resolve())],
       sources: {
         probe: stripe({ environment: 'test', signingSecrets: [probeSecret] }),
         second: stripe({ environment: 'test', signingSecrets: [probeSecret], account: 'acct_2' }),
       },
     })
-    await deliverTo(next, [probe('note', { id: 'evt_workflow', order: 'n' }), probe('plain', { id: 'evt_handler' }), probe('pay', { id: 'evt_account', order: 'p', account: 'acct_2' })])
+    await deliverTo(next, [
+      probe('note', { id: 'evt_workflow', order: 'n' }),
+      probe('plain', { id: 'evt_handler' }),
+      probe('pay', { id: 'evt_account', order: 'p', account: 'acct_2' }),
+    ])
     await workOff(old)
-    expect(await states()).toEqual({ evt_workflow: 'pending', evt_handler: 'pending', evt_account: 'pending' })
+    expect(await states()).toEqual({
+      evt_workflow: 'pending',
+      evt_handler: 'pending',
+      evt_account: 'pending',
+    })
     await workOff(next)
     expect(await bench.rows(`select event_id, kind from decisions order by event_id`)).toEqual([
       { event_id: 'evt_account', kind: 'ignored' },
@@ -108,7 +164,10 @@ describe('a worker that is not the newest', () => {
     await deliverTo(old, [probe('note', { id: 'evt_1' })])
     await workOff(old)
     expect(await states()).toEqual({ evt_1: 'pending' })
-    await bench.rows(`update workflow_versions set retired_at = now() where workflow = 'probe' and version = $1`, [probeWorkflow({}, newer).version])
+    await bench.rows(
+      `update workflow_versions set retired_at = now() where workflow = 'probe' and version = $1`,
+      [probeWorkflow({}, newer).version],
+    )
     await workOff(old)
     expect(await states()).toEqual({ evt_1: 'ignored' })
   })
@@ -120,7 +179,9 @@ describe('a start', () => {
     await deliverTo(old, [probe('note'), probe('note'), probe('other')])
     await workOff(old)
     const { warnings } = await process(newer)
-    expect(warnings).toContain('2 ignored events of type note, which workflow "probe" handles now: hookledger replay --type note')
+    expect(warnings).toContain(
+      '2 ignored events of type note, which workflow "probe" handles now: hookledger replay --type note',
+    )
     expect((await process(newer)).warnings.join()).not.toContain('ignored events')
   })
 
@@ -128,34 +189,52 @@ describe('a start', () => {
     const old = await process(older)
     await deliverTo(old, [probe('plain')])
     await workOff(old)
-    const { warnings } = await process(older, { handlers: [handle('probe', 'plain', () => Promise.resolve())] })
-    expect(warnings).toContain('1 ignored events of type plain, which a handler handles now: hookledger replay --type plain')
+    const { warnings } = await process(older, {
+      handlers: [handle('probe', 'plain', () => Promise.resolve())],
+    })
+    expect(warnings).toContain(
+      '1 ignored events of type plain, which a handler handles now: hookledger replay --type plain',
+    )
   })
 
   it('is refused where orders are in a state that the workflow no longer declares', async () => {
     const old = await process({})
     await deliverTo(old, [probe('pay', { order: 'x' })])
     await workOff(old)
-    await expect(start({ states: { pending: {}, refunded: {} }, transitions: {} })).rejects.toMatchObject({ code: 'HKL_WORKFLOW_STATE_RETIRED', message: expect.stringContaining('"paid"') as unknown })
+    await expect(
+      start({ states: { pending: {}, refunded: {} }, transitions: {} }),
+    ).rejects.toMatchObject({
+      code: 'HKL_WORKFLOW_STATE_RETIRED',
+      message: expect.stringContaining('"paid"') as unknown,
+    })
   })
 
   it('is refused where orders have an effect that the workflow no longer declares', async () => {
     const old = await process({})
     await deliverTo(old, [probe('pay', { order: 'x' })])
     await workOff(old)
-    await expect(start({ effects: { note: {}, after: {}, refund: {} } })).rejects.toMatchObject({ code: 'HKL_WORKFLOW_STATE_RETIRED', message: expect.stringContaining('"grant"') as unknown })
+    await expect(start({ effects: { note: {}, after: {}, refund: {} } })).rejects.toMatchObject({
+      code: 'HKL_WORKFLOW_STATE_RETIRED',
+      message: expect.stringContaining('"grant"') as unknown,
+    })
   })
 
   it('is allowed to drop what no order has', async () => {
     const old = await process({})
     await deliverTo(old, [probe('pay', { order: 'x' })])
     await workOff(old)
-    await start({ states: { pending: {}, paid: { entitles: true } }, transitions: { pending: ['paid'] }, effects: { grant: {}, note: {} } })
+    await start({
+      states: { pending: {}, paid: { entitles: true } },
+      transitions: { pending: ['paid'] },
+      effects: { grant: {}, note: {} },
+    })
   })
 
   it('is refused where a known state changed whether it entitles', async () => {
     await process({})
-    await expect(start({ states: { pending: { entitles: true }, paid: { entitles: true }, refunded: {} } })).rejects.toMatchObject({ code: 'HKL_WORKFLOW_INVALID' })
+    await expect(
+      start({ states: { pending: { entitles: true }, paid: { entitles: true }, refunded: {} } }),
+    ).rejects.toMatchObject({ code: 'HKL_WORKFLOW_INVALID' })
   })
 
   it('reads states and effects under the names that they have now', async () => {
@@ -173,7 +252,10 @@ describe('a start', () => {
         probeWorkflow(
           {
             decide: ({ order, effects }) => {
-              seen.push(order.state, effects.map((each) => each.type))
+              seen.push(
+                order.state,
+                effects.map((each) => each.type),
+              )
               return undefined
             },
           },
@@ -185,7 +267,9 @@ describe('a start', () => {
     await deliverTo(next, [probe('refund', { id: 'evt_r', order: 'x' })])
     await workOff(next)
     expect(seen).toEqual(['bought', ['license']])
-    expect(await bench.rows(`select from_state, to_state from decisions where event_id = 'evt_r'`)).toEqual([{ from_state: 'bought', to_state: 'refunded' }])
+    expect(
+      await bench.rows(`select from_state, to_state from decisions where event_id = 'evt_r'`),
+    ).toEqual([{ from_state: 'bought', to_state: 'refunded' }])
     expect(await bench.rows(`select 1 from current_entitlements`)).toEqual([])
   })
 })
@@ -196,7 +280,9 @@ describe('an event that was ignored before its type was handled', () => {
     await deliverTo(old, [probe('note', { id: 'evt_1', order: 'x' })])
     await workOff(old)
     const next = await process(newer)
-    await bench.rows(`with gone as (delete from inbox_ignored returning event_key, received_on) insert into inbox_ready (event_key, received_on) select * from gone`)
+    await bench.rows(
+      `with gone as (delete from inbox_ignored returning event_key, received_on) insert into inbox_ready (event_key, received_on) select * from gone`,
+    )
     await workOff(next)
     expect(await bench.rows(`select kind, final from decisions order by decision_id`)).toEqual([
       { kind: 'ignored', final: false },

@@ -236,7 +236,7 @@ describe('PostgreSQL', () => {
       let delivering = true
       const delivered = deliverAll(hookledger, load, seen).finally(() => (delivering = false))
       let kills = 0
-      for (; delivering && kills < 6; kills++) {
+      for (; delivering && kills < 3; kills++) {
         await sleep(250)
         if (what === 'the whole server') {
           await postgres.kill()

@@ -35,9 +35,9 @@ import { shopOptions } from '../support/shop.ts'
 
 /** Another seed tries other histories: HOOKLEDGER_SEED=7. A failure shows its own, and the smallest history. */
 const seed = Number(process.env['HOOKLEDGER_SEED'] || 1)
-const bounds = { seed, numRuns: 300 }
 /** What is not played by then is left out: the machine decides how many histories a run tries, the seed which. */
 const playingMs = Number(process.env['HOOKLEDGER_PLAY_MS'] || 9000)
+const bounds = { seed, numRuns: Math.max(300, Math.round(playingMs / 20)) }
 const secret = 'whsec_histories_0123456789'
 
 let bench: Probe
@@ -96,106 +96,116 @@ function fleet(
 const source = stripe({ environment: 'test', signingSecrets: [secret] })
 
 describe('histories that a provider can produce', () => {
-  it('end with the same licenses of the shop, in any order, repeated, in any batches and by any workers', async () => {
-    const make = (workBatch: number): Hookledger =>
-      createHookledger({
-        ...shopOptions,
-        sources: { stripe: source },
-        limits: { workBatch },
-        database: bench.pool,
-      })
-    await partsOf(make(1)).register()
-    let played = 0
-    const until = performance.now() + playingMs
-    await fc.assert(
-      fc.asyncProperty(
-        factsOfOrders(3).chain((facts) => {
-          const events = licenseEvents(facts)
-          return fc.record({
-            events: fc.constant(events),
-            schedule: schedules(events.length, 0),
-            how: working,
-          })
-        }),
-        async ({ events, schedule, how }) => {
-          if (performance.now() > until) return
-          await bench.reset()
-          await play(fleet(make, how), events, schedule, how, () => Promise.resolve())
-          played++
-          const rows = await bench.rows<{
-            order_id: string
-            state: string
-            effects: string[]
-            entitlements: string[]
-          }>(actualLicenses)
-          const actual = new Map(
-            rows.map(({ order_id: id, state, effects, entitlements }) => [
-              id,
-              { state, effects: effects.sort(), entitlements },
-            ]),
-          )
-          const deliveries = schedule.flat().map((index) => sent(events[index] as object))
-          expect(
-            await findViolations(bench.pool, { deliveries, effects: askedEffects(events) }, true),
-          ).toEqual([])
-          expect(actual).toEqual(expectedLicenses(events))
-        },
-      ),
-      bounds,
-    )
-    expect(played).toBeGreaterThan(3)
-  }, 60_000)
-
-  it('end with the same states, effects and entitlements of any workflow whose state is a function of the facts', async () => {
-    let played = 0
-    const until = performance.now() + playingMs
-    await fc.assert(
-      fc.asyncProperty(
-        fc.tuple(workflowSpecs(), factsOfOrders(3)).chain(([spec, facts]) => {
-          const events = bodiesOf(facts)
-          return fc.record({
-            spec: fc.constant(spec),
-            facts: fc.constant(facts),
-            schedule: schedules(events.length, spec.opens === 'app' ? facts.length : 0),
-            how: working,
-          })
-        }),
-        async ({ spec, facts, schedule, how }) => {
-          if (performance.now() > until) return
-          const events = bodiesOf(facts)
-          await bench.reset()
-          // a state cannot change whether it entitles: each workflow needs a name of its own
-          await bench.rows(`delete from workflow_states`)
-          const name = `facts${played}`
-          const workflow = { ...factWorkflow(spec, name), sources: ['stripe'] }
-          const make = (workBatch: number): Hookledger =>
-            createHookledger({
-              environment: 'test',
-              sources: { stripe: source },
-              workflows: [workflow],
-              limits: { workBatch },
-              database: bench.pool,
+  it(
+    'end with the same licenses of the shop, in any order, repeated, in any batches and by any workers',
+    async () => {
+      const make = (workBatch: number): Hookledger =>
+        createHookledger({
+          ...shopOptions,
+          sources: { stripe: source },
+          limits: { workBatch },
+          database: bench.pool,
+        })
+      await partsOf(make(1)).register()
+      let played = 0
+      const until = performance.now() + playingMs
+      await fc.assert(
+        fc.asyncProperty(
+          factsOfOrders(3).chain((facts) => {
+            const events = licenseEvents(facts)
+            return fc.record({
+              events: fc.constant(events),
+              schedule: schedules(events.length, 0),
+              how: working,
             })
-          const hookledgers = fleet(make, how)
-          await partsOf(hookledgers[0] as Hookledger).register()
-          await play(hookledgers, events, schedule, how, (order) =>
-            (hookledgers[0] as Hookledger).openOrder(bench.pool, {
-              ...openingOf(facts[order] as OrderFacts),
-              workflow: name,
-            }),
-          )
-          played++
-          const deliveries = schedule
-            .flat()
-            .flatMap((index) => (index < 0 ? [] : [sent(events[index] as object)]))
-          expect(await findViolations(bench.pool, { deliveries, effects: null }, true)).toEqual([])
-          expect(violationsOf(await actualRecords(), expectedRecords(spec, facts))).toEqual([])
-        },
-      ),
-      bounds,
-    )
-    expect(played).toBeGreaterThan(3)
-  }, 60_000)
+          }),
+          async ({ events, schedule, how }) => {
+            if (performance.now() > until) return
+            await bench.reset()
+            await play(fleet(make, how), events, schedule, how, () => Promise.resolve())
+            played++
+            const rows = await bench.rows<{
+              order_id: string
+              state: string
+              effects: string[]
+              entitlements: string[]
+            }>(actualLicenses)
+            const actual = new Map(
+              rows.map(({ order_id: id, state, effects, entitlements }) => [
+                id,
+                { state, effects: effects.sort(), entitlements },
+              ]),
+            )
+            const deliveries = schedule.flat().map((index) => sent(events[index] as object))
+            expect(
+              await findViolations(bench.pool, { deliveries, effects: askedEffects(events) }, true),
+            ).toEqual([])
+            expect(actual).toEqual(expectedLicenses(events))
+          },
+        ),
+        bounds,
+      )
+      expect(played).toBeGreaterThan(3)
+    },
+    playingMs + 50_000,
+  )
+
+  it(
+    'end with the same states, effects and entitlements of any workflow whose state is a function of the facts',
+    async () => {
+      let played = 0
+      const until = performance.now() + playingMs
+      await fc.assert(
+        fc.asyncProperty(
+          fc.tuple(workflowSpecs(), factsOfOrders(3)).chain(([spec, facts]) => {
+            const events = bodiesOf(facts)
+            return fc.record({
+              spec: fc.constant(spec),
+              facts: fc.constant(facts),
+              schedule: schedules(events.length, spec.opens === 'app' ? facts.length : 0),
+              how: working,
+            })
+          }),
+          async ({ spec, facts, schedule, how }) => {
+            if (performance.now() > until) return
+            const events = bodiesOf(facts)
+            await bench.reset()
+            // a state cannot change whether it entitles: each workflow needs a name of its own
+            await bench.rows(`delete from workflow_states`)
+            const name = `facts${played}`
+            const workflow = { ...factWorkflow(spec, name), sources: ['stripe'] }
+            const make = (workBatch: number): Hookledger =>
+              createHookledger({
+                environment: 'test',
+                sources: { stripe: source },
+                workflows: [workflow],
+                limits: { workBatch },
+                database: bench.pool,
+              })
+            const hookledgers = fleet(make, how)
+            await partsOf(hookledgers[0] as Hookledger).register()
+            await play(hookledgers, events, schedule, how, (order) =>
+              (hookledgers[0] as Hookledger).openOrder(bench.pool, {
+                ...openingOf(facts[order] as OrderFacts),
+                workflow: name,
+              }),
+            )
+            played++
+            const deliveries = schedule
+              .flat()
+              .flatMap((index) => (index < 0 ? [] : [sent(events[index] as object)]))
+            expect(await findViolations(bench.pool, { deliveries, effects: null }, true)).toEqual(
+              [],
+            )
+            expect(violationsOf(await actualRecords(), expectedRecords(spec, facts))).toEqual([])
+          },
+        ),
+        bounds,
+      )
+      expect(played).toBeGreaterThan(3)
+    },
+    playingMs + 50_000,
+  )
 })
 
 /** The events that Stripe would send of these facts. */

@@ -2,7 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createHookledger } from 'hookledger'
 import { partsOf } from '../../src/hookledger.ts'
-import { createProbe, deliverTo, probe, probeOptions, probeWorkflow, workOff, type Probe } from '../support/probe.ts'
+import {
+  createProbe,
+  deliverTo,
+  probe,
+  probeOptions,
+  probeWorkflow,
+  workOff,
+  type Probe,
+} from '../support/probe.ts'
 import { steppedPool } from '../support/stepped-pool.ts'
 
 const workflow = probeWorkflow()
@@ -14,13 +22,18 @@ afterAll(() => bench.close())
 beforeEach(() => bench.reset())
 
 async function keyOf(id: string): Promise<bigint> {
-  const [row] = await bench.rows<{ event_key: string }>(`select event_key from inbox_events where event_id = $1`, [id])
+  const [row] = await bench.rows<{ event_key: string }>(
+    `select event_key from inbox_events where event_id = $1`,
+    [id],
+  )
   return BigInt(row?.event_key ?? 0)
 }
 
 /** What each of the two events was decided to be. */
 async function decisions(): Promise<Record<string, string>> {
-  const rows = await bench.rows<{ event_id: string; kind: string }>(`select event_id, kind from decisions where final and event_id in ('evt_first', 'evt_second')`)
+  const rows = await bench.rows<{ event_id: string; kind: string }>(
+    `select event_id, kind from decisions where final and event_id in ('evt_first', 'evt_second')`,
+  )
   return Object.fromEntries(rows.map((row) => [row.event_id, row.kind]))
 }
 
@@ -36,18 +49,25 @@ async function race(existing: boolean, ends: 'commits' | 'rolls back'): Promise<
     await deliverTo(bench.hookledger, [probe('note', { order: 'x' })])
     await workOff(bench.hookledger)
   }
-  await deliverTo(bench.hookledger, [probe('pay', { id: 'evt_first', order: 'x', payment: 'pay_1' })])
+  await deliverTo(bench.hookledger, [
+    probe('pay', { id: 'evt_first', order: 'x', payment: 'pay_1' }),
+  ])
   const arrived = pool.holdAt(/^commit$/)
   const running = partsOf(first).workOff([await keyOf('evt_first')])
   await arrived
-  await deliverTo(bench.hookledger, [probe('pay', { id: 'evt_second', order: 'x', payment: 'pay_1' })])
-  const runSecond = async (): Promise<void> => partsOf(bench.hookledger).workOff([await keyOf('evt_second')])
+  await deliverTo(bench.hookledger, [
+    probe('pay', { id: 'evt_second', order: 'x', payment: 'pay_1' }),
+  ])
+  const runSecond = async (): Promise<void> =>
+    partsOf(bench.hookledger).workOff([await keyOf('evt_second')])
   const second = runSecond()
   try {
     await sleep(150)
     expect(await decisions()).toEqual({})
     if (ends === 'rolls back') {
-      await bench.rows(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`)
+      await bench.rows(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+      )
       await second
       // where the order existed it was held by the first, and its event was left for later
       if ((await decisions())['evt_second'] === undefined) await runSecond()
@@ -64,23 +84,33 @@ describe('two workers on one order and effect', () => {
   it.each([
     ['an order that both would open', false],
     ['an order that exists', true],
-  ] as const)('grant once, and the second one grants when the first rolls back (%s)', async (_, existing) => {
-    await race(existing, 'rolls back')
-    expect(await bench.rows(`select 1 from fulfillment_effects where effect_type = 'grant'`)).toHaveLength(1)
-    expect((await decisions())['evt_second']).toBe('fulfilled')
-    // the first's own event was run by the second worker, or by the first when it came back
-    expect((await decisions())['evt_first']).toBe('absorbed')
-    expect(await bench.rows(`select 1 from current_entitlements`)).toHaveLength(1)
-  })
+  ] as const)(
+    'grant once, and the second one grants when the first rolls back (%s)',
+    async (_, existing) => {
+      await race(existing, 'rolls back')
+      expect(
+        await bench.rows(`select 1 from fulfillment_effects where effect_type = 'grant'`),
+      ).toHaveLength(1)
+      expect((await decisions())['evt_second']).toBe('fulfilled')
+      // the first's own event was run by the second worker, or by the first when it came back
+      expect((await decisions())['evt_first']).toBe('absorbed')
+      expect(await bench.rows(`select 1 from current_entitlements`)).toHaveLength(1)
+    },
+  )
 
   it.each([
     ['an order that both would open', false],
     ['an order that exists', true],
-  ] as const)('grant once, and the second one is absorbed when the first commits (%s)', async (_, existing) => {
-    await race(existing, 'commits')
-    expect(await bench.rows(`select 1 from fulfillment_effects where effect_type = 'grant'`)).toHaveLength(1)
-    expect(await decisions()).toEqual({ evt_first: 'fulfilled', evt_second: 'absorbed' })
-  })
+  ] as const)(
+    'grant once, and the second one is absorbed when the first commits (%s)',
+    async (_, existing) => {
+      await race(existing, 'commits')
+      expect(
+        await bench.rows(`select 1 from fulfillment_effects where effect_type = 'grant'`),
+      ).toHaveLength(1)
+      expect(await decisions()).toEqual({ evt_first: 'fulfilled', evt_second: 'absorbed' })
+    },
+  )
 })
 
 describe('two orders that name one payment', () => {
@@ -90,15 +120,22 @@ describe('two orders that name one payment', () => {
     await bench.deliver(probe('pay', { id: 'evt_second', order: 'b', payment: 'shared' }))
     await bench.work()
     expect(await decisions()).toEqual({ evt_first: 'fulfilled', evt_second: 'contradicted' })
-    expect(await bench.rows(`select subject from current_entitlements`)).toEqual([{ subject: 'user:a' }])
-    expect(await bench.rows(`select kind, state from findings`)).toEqual([{ kind: 'fulfilled_twice', state: 'open' }])
+    expect(await bench.rows(`select subject from current_entitlements`)).toEqual([
+      { subject: 'user:a' },
+    ])
+    expect(await bench.rows(`select kind, state from findings`)).toEqual([
+      { kind: 'fulfilled_twice', state: 'open' },
+    ])
   })
 
   it('are told apart when they race', async () => {
     const pool = steppedPool(bench.pool)
     const first = createHookledger(probeOptions([workflow], { database: pool }))
     await partsOf(first).register()
-    await bench.deliver(probe('pay', { id: 'evt_first', order: 'a', payment: 'shared' }), probe('pay', { id: 'evt_second', order: 'b', payment: 'shared' }))
+    await bench.deliver(
+      probe('pay', { id: 'evt_first', order: 'a', payment: 'shared' }),
+      probe('pay', { id: 'evt_second', order: 'b', payment: 'shared' }),
+    )
     const arrived = pool.holdAt(/^commit$/)
     const running = partsOf(first).workOff([await keyOf('evt_first')])
     await arrived

@@ -56,7 +56,8 @@ export function steppedPool(pool: pg.Pool): SteppedPool {
     holdAt(which) {
       const last = typeof which === 'number' ? texts.length + which : 0
       let held = false
-      isHeld = (text) => (held ||= typeof which === 'number' ? texts.length >= last : which.test(text))
+      isHeld = (text) =>
+        (held ||= typeof which === 'number' ? texts.length >= last : which.test(text))
       released = new Promise((resolve) => (go = resolve))
       return new Promise((resolve) => (arrived = resolve))
     },
