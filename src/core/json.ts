@@ -2,16 +2,18 @@
 
 /** Serializes plain data; a bigint becomes a JSON integer, `undefined` fields are left out. */
 export function toJson(value: unknown): string {
-  if (!hasBigint(value)) return JSON.stringify(value)
-  return write(value)
+  let exact = true
+  const text = JSON.stringify(value, (_, item: unknown) => {
+    if (typeof item !== 'bigint') return item
+    if (item <= largest && item >= -largest) return Number(item)
+    exact = false
+    return 0
+  })
+  return exact ? text : write(value)
 }
 
-function hasBigint(value: unknown): boolean {
-  if (typeof value === 'bigint') return true
-  if (typeof value !== 'object' || value === null) return false
-  for (const item of Object.values(value)) if (hasBigint(item)) return true
-  return false
-}
+/** Up to this size a number is written as the integer that it is. */
+const largest = BigInt(Number.MAX_SAFE_INTEGER)
 
 function write(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()

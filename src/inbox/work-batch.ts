@@ -240,10 +240,12 @@ class Batch {
     const taken = await this.#boundNames(tx, outcomes, bound)
     for (const outcome of outcomes) {
       const found = rowOf.get(outcome.event)
-      const isBound = (name: Parameters<LedgerPort['nameKey']>[0]): boolean =>
-        taken.has(ledger.nameKey(name))
-      if (found !== undefined)
-        settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
+      const isBound = (name: SourceName): boolean => taken.has(ledger.nameKey(name))
+      const isNew = (name: SourceName): boolean => isBound(name) && !bound.has(ledger.nameKey(name))
+      // A name that it waits for is bound by this very commit, to an order that was opened a moment ago:
+      // it stays ready and looks again, since nothing would wake it.
+      if (found === undefined || (outcome.orderId === null && waitsFor(outcome, isNew))) continue
+      settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
     }
     return { settled, retried, before, after: orders, unopened: [...naming, ...unopened], bound }
   }
@@ -328,14 +330,15 @@ class Batch {
   ): Promise<void> {
     const { ledger, db, limits, worker } = this.#ctx
     const { settled, retried, before, after } = decided
-    await this.#writeNames(tx, decided)
+    const learned = newNames(decided, (name) => ledger.nameKey(name))
+    await this.#writeNames(tx, decided, learned)
     await reach('W3')
-    const wakes = [
-      ...[...after.values()]
-        .filter((order) => order.stored && order.version !== before.get(order.id)?.version)
-        .map((order) => ({ sourceId: 0, kind: 'order', value: order.id })),
-      ...newNames(decided, (name) => ledger.nameKey(name)),
-    ]
+    const wakes: SourceName[] = [...learned]
+    for (const { id, stored, version } of after.values()) {
+      if (stored && version !== before.get(id)?.version) {
+        wakes.push({ sourceId: 0, kind: 'order', value: id })
+      }
+    }
     await reach('W4')
     await ledger.apply(
       tx,
@@ -381,9 +384,8 @@ class Batch {
     await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)
   }
 
-  async #writeNames(tx: Executor, decided: DecidedBatch): Promise<void> {
+  async #writeNames(tx: Executor, decided: DecidedBatch, learned: readonly LearnedName[]): Promise<void> {
     const { ledger } = this.#ctx
-    const learned = newNames(decided, (name) => ledger.nameKey(name))
     const waited = decided.settled.flatMap(({ waits }) =>
       // an order that exists is locked already: only names and missing orders need a placeholder
       waits.filter((name) => name.sourceId !== 0 || decided.after.get(name.value)?.stored !== true),
@@ -418,6 +420,13 @@ function unboundOf(
   return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
 }
 
+/** Whether one of the names that an event waits for is such a one. */
+function waitsFor({ event, wait }: Outcome, isSuch: (name: SourceName) => boolean): boolean {
+  return (wait?.names ?? []).some((name) =>
+    isSuch({ sourceId: event.sourceId, kind: name.kind, value: name.value }),
+  )
+}
+
 /** Whether this process has something to say about an event of its environment. */
 function isKnown({ source, accountAllowed, eventType }: InboxEvent, registry: Registry): boolean {
   return (
@@ -441,19 +450,22 @@ interface DecidedBatch {
   readonly bound: BoundNames
 }
 
+interface LearnedName extends SourceName {
+  readonly orderId: string
+}
+
 /** Names that outcomes teach and that are not bound yet. */
-function newNames(
-  decided: DecidedBatch,
-  key: (name: { sourceId: number; kind: string; value: string }) => string,
-): { sourceId: number; kind: string; value: string; orderId: string }[] {
-  return decided.settled.flatMap(({ outcome }) =>
-    outcome.learned.flatMap((name) => {
-      const full = { sourceId: outcome.event.sourceId, kind: name.kind, value: name.value }
-      return outcome.orderId === null || decided.bound.has(key(full))
-        ? []
-        : [{ ...full, orderId: outcome.orderId }]
-    }),
-  )
+function newNames({ settled, bound }: DecidedBatch, key: (name: SourceName) => string): LearnedName[] {
+  const learned: LearnedName[] = []
+  for (const { outcome } of settled) {
+    const { orderId, event } = outcome
+    if (orderId === null) continue
+    for (const { kind, value } of outcome.learned) {
+      const name = { sourceId: event.sourceId, kind, value, orderId }
+      if (!bound.has(key(name))) learned.push(name)
+    }
+  }
+  return learned
 }
 
 /** Which findings about an event end with its new outcome: whatever it is now, it is no longer that. */

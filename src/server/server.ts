@@ -57,6 +57,37 @@ export function createHookledgerServer(options: ServerOptions): HookledgerServer
   return new StandaloneServer(options)
 }
 
+/** Why it cannot listen, with the variable to change: what Node says would read like a lost database. */
+function cannotListen(error: NodeJS.ErrnoException, port: number, host?: string): Error {
+  const cause = { cause: error }
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new HookledgerError(
+        'HKL_SERVER_IN_USE',
+        `port ${port} is in use; choose another one with PORT`,
+        cause,
+      )
+    case 'EACCES':
+      return new HookledgerError(
+        'HKL_CONFIG_INVALID',
+        `this user may not listen on port ${port}; choose another one with PORT`,
+        cause,
+      )
+    case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+    case 'ENOTFOUND':
+      return new HookledgerError(
+        'HKL_CONFIG_INVALID',
+        `HOST must be an address of this machine, not ${JSON.stringify(host ?? '')} (${error.code})`,
+        cause,
+      )
+    default:
+      return error
+  }
+}
+
 class StandaloneServer implements HookledgerServer {
   readonly #options: ServerOptions
   readonly #ready: ReadyCheck
@@ -76,9 +107,7 @@ class StandaloneServer implements HookledgerServer {
     const server = this.#server
     return new Promise((resolve, reject) => {
       const onError = (error: NodeJS.ErrnoException): void => {
-        const taken = error.code === 'EADDRINUSE'
-        const message = `port ${port} is in use; choose another one with PORT`
-        reject(taken ? new HookledgerError('HKL_SERVER_IN_USE', message, { cause: error }) : error)
+        reject(cannotListen(error, port, host))
       }
       server.once('error', onError)
       server.listen(port, host, () => {

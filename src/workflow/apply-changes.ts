@@ -88,8 +88,9 @@ function recordPayment(
 ): void {
   const { ledger, claim } = change
   const row = recorded ?? { ...payment, sourceId: claim.event.sourceId }
-  const others = ledger.payments.filter((each) => each !== recorded)
-  ledger.payments = [...others, Object.freeze({ ...row, applied: true })]
+  const applied = Object.freeze({ ...row, applied: true })
+  if (recorded === undefined) ledger.payments.push(applied)
+  else ledger.payments = [...ledger.payments.filter((each) => each !== recorded), applied]
 }
 
 function wholeSet(claims: readonly EntitlementClaim[]): Map<string, EntitlementClaim> {

@@ -36,9 +36,14 @@ export function foldOrder(
   claims: readonly Claim[],
   context: FoldContext,
 ): FoldResult {
+  const failures: FoldFailure[] = []
+  const [only] = claims
+  if (only !== undefined && claims.length === 1) {
+    const outcome = attemptAlone(ledger, only, context, failures)
+    return { outcomes: outcome === null ? [] : [outcome], failures }
+  }
   const decided: Outcome[] = []
   const deferred = new Map<Claim, Outcome>()
-  const failures: FoldFailure[] = []
   const ids = new Map<Claim, bigint>()
   let waiting = claims
   for (;;) {
@@ -55,6 +60,21 @@ export function foldOrder(
     waiting = [...deferred.keys()]
   }
   return { outcomes: inOrder([...decided, ...deferred.values()], ledger), failures }
+}
+
+/** The same for one event: it is tried again where it waits and yet changed the order. */
+function attemptAlone(
+  ledger: OrderLedger,
+  claim: Claim,
+  context: FoldContext,
+  failures: FoldFailure[],
+): Outcome | null {
+  const id = context.allocate(claim.event)
+  for (;;) {
+    const { version } = ledger
+    const outcome = attempt(ledger, claim, context, id, failures)
+    if (outcome?.kind !== 'deferred' || ledger.version === version) return outcome
+  }
 }
 
 /** One try. An event that throws leaves no trace: not even the order that it would have opened. */

@@ -3,7 +3,6 @@
  */
 import { PermanentError } from '../core/errors.ts'
 import { formatMoney, type Money } from '../core/money.ts'
-import type { Figures } from './decision.ts'
 import { finding, type FindingKind } from './finding-kinds.ts'
 import { viewEffects } from './fold-context.ts'
 import { recordedPayment, type SortedChange } from './sorted-change.ts'
@@ -32,11 +31,6 @@ function checkPayment(change: SortedChange): MoneyVerdict {
   if (payment === null) return { kind: 'fine', findings: [] }
   const paid: Money = { amount: payment.amount, currency: payment.currency }
   const about = `payment:${claim.event.sourceId}:${payment.id}`
-  const figures = (): Figures => ({
-    order: ledger.id,
-    payment: payment.id,
-    paid: formatMoney(paid),
-  })
   const differs = figuresDiffer(change, about)
   if (ledger.expected === null) {
     if (
@@ -46,25 +40,38 @@ function checkPayment(change: SortedChange): MoneyVerdict {
       return { kind: 'fine', findings: differs }
     }
     const reason = `${formatMoney(paid)} is not accepted for order ${ledger.id}`
-    return { kind: 'contradicted', reason, findings: [finding('not_accepted', about, figures())] }
+    const figures = { order: ledger.id, payment: payment.id, paid: formatMoney(paid) }
+    return { kind: 'contradicted', reason, findings: [finding('not_accepted', about, figures)] }
   }
   const { expected } = ledger
-  const compared = (kind: FindingKind): FindingDraft =>
-    finding(kind, about, { ...figures(), expected: formatMoney(expected) })
-  const refused = (kind: FindingKind): MoneyVerdict => ({
-    kind: 'contradicted',
-    reason: `${formatMoney(paid)} was paid, ${formatMoney(expected)} expected`,
-    findings: [compared(kind)],
-  })
+  const figures = { order: ledger.id, payment: payment.id, paid, expected }
   if (workflow.compare !== undefined) {
     const fits = workflow.compare({ event: claim.body, paid, expected })
     if (verdict(fits, 'compare', change)) return { kind: 'fine', findings: differs }
-    return refused(paid.currency === expected.currency ? 'underpaid' : 'currency_differs')
+    const kind = paid.currency === expected.currency ? 'underpaid' : 'currency_differs'
+    return refused(kind, about, figures)
   }
-  if (paid.currency !== expected.currency) return refused('currency_differs')
-  if (paid.amount < expected.amount) return refused('underpaid')
-  const over = paid.amount > expected.amount ? [compared('overpaid')] : []
-  return { kind: 'fine', findings: [...differs, ...over] }
+  if (paid.currency !== expected.currency) return refused('currency_differs', about, figures)
+  if (paid.amount < expected.amount) return refused('underpaid', about, figures)
+  if (paid.amount === expected.amount) return { kind: 'fine', findings: differs }
+  return { kind: 'fine', findings: [...differs, compared('overpaid', about, figures)] }
+}
+
+interface Compared {
+  readonly order: string
+  readonly payment: string
+  readonly paid: Money
+  readonly expected: Money
+}
+
+function refused(kind: FindingKind, about: string, figures: Compared): MoneyVerdict {
+  const reason = `${formatMoney(figures.paid)} was paid, ${formatMoney(figures.expected)} expected`
+  return { kind: 'contradicted', reason, findings: [compared(kind, about, figures)] }
+}
+
+function compared(kind: FindingKind, about: string, figures: Compared): FindingDraft {
+  const { paid, expected } = figures
+  return finding(kind, about, { ...figures, paid: formatMoney(paid), expected: formatMoney(expected) })
 }
 
 /** A promise would be truthy, and let any payment pass: only true and false are answers. */

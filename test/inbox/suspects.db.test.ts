@@ -111,17 +111,17 @@ describe('adoptDeadBatches', () => {
 
 describe('a suspect', () => {
   it('that cannot run now makes room for the next', async () => {
-    await bench.deliver(probe('note', { order: 'held' }))
+    await bench.deliver(probe('note', { order: 'a-held' }))
     await bench.work()
-    await suspect('held', 'free')
+    await suspect('a-held', 'b-free')
     const app = await bench.pool.connect()
     try {
-      await app.query(`begin; select from orders where order_id = 'held' for update`)
+      await app.query(`begin; select from orders where order_id = 'a-held' for update`)
       expect((await runSuspect(work)).settled).toHaveLength(0)
       expect((await runSuspect(work)).settled).toHaveLength(1)
       expect(await bench.rows(`select order_id, state from orders order by 1`)).toEqual([
-        { order_id: 'free', state: 'paid' },
-        { order_id: 'held', state: 'pending' },
+        { order_id: 'a-held', state: 'pending' },
+        { order_id: 'b-free', state: 'paid' },
       ])
     } finally {
       await app.query('rollback')

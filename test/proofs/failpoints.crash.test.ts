@@ -7,14 +7,14 @@ const everyStep = (letter: 'R' | 'W', last: number, action: FaultAction): string
   Array.from({ length: last + 1 }, (_, step) => `${letter}${step}:${step + 1}:${action}`)
 
 describe('a worker', () => {
-  it.each(['W1', 'W3', 'W5', 'W6', 'W7'])(
+  it.each(['W3', 'W6', 'W7'])(
     'that is killed at %s leaves all or nothing, and the next one goes on',
     async (step) => {
       await playWorkerFaults([`${step}:2:kill`], 'kill')
     },
   )
 
-  it.each(['W3', 'W6'])(
+  it.each(['W5'])(
     'that is stopped at %s is outlived by another one, and wakes to nothing',
     async (step) => {
       await playWorkerFaults([`${step}:2:stop`], 'stop')
@@ -34,7 +34,7 @@ describe('a worker', () => {
 })
 
 describe('a receiver', () => {
-  it.each(['R5', 'R8', 'R9'])(
+  it.each(['R7', 'R9'])(
     'that is killed at %s has lost nothing that it acknowledged',
     async (step) => {
       await playReceiverFaults([`${step}:3:kill`], 'kill')

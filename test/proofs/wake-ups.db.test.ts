@@ -279,3 +279,22 @@ describe('an event that says a name is missing which is there already', () => {
     },
   )
 })
+
+describe('an order that the app opens while a batch is between looking it up and locking it', () => {
+  it('takes along whatever of the batch waits for a name that it learns', async () => {
+    const [first, second] = [await stepped([byApp]), await stepped([byApp])]
+    const keys = [
+      await delivered(second, probe('refund', { id: 'evt_r', waits: 'n', payment: 'pay_x' })),
+      await delivered(second, probe('pay', { id: 'evt_p', order: 'x', learns: 'n' })),
+    ]
+    const arrived = first.pool.holdAt(/from "hookledger".orders .*skip locked/s)
+    const working = worker(first, keys).run()
+    await arrived
+    await app(second).run()
+    first.pool.go()
+    await working
+    await workOff(second.hookledger)
+    expect(await bench.rows(`select event_id from webhook_inbox where state <> 'processed'`)).toEqual([])
+    expect(await bench.rows(`select state from orders`)).toEqual([{ state: 'refunded' }])
+  })
+})

@@ -155,18 +155,32 @@ describe('metrics', () => {
 })
 
 describe('listen', () => {
-  it('says that the port is in use, and how to choose another', async () => {
-    const { port } = await serve()
-    const second = createHookledgerServer({
+  const unheard = (): ReturnType<typeof createHookledgerServer> =>
+    createHookledgerServer({
       ingest: () => Promise.resolve({ status: 200 }),
       limits: { bodyBytes: 1, headerBytes: 16_384, requestTimeoutMs: 1000 },
       ready: () => Promise.resolve(true),
     })
-    await expect(second.listen(port, '127.0.0.1')).rejects.toMatchObject({
+
+  it('says that the port is in use, and how to choose another', async () => {
+    const { port } = await serve()
+    await expect(unheard().listen(port, '127.0.0.1')).rejects.toMatchObject({
       code: 'HKL_SERVER_IN_USE',
       message: expect.stringContaining('PORT') as string,
     })
   })
+
+  it.each(['192.0.2.1', 'no-such-host.invalid'])(
+    'says that %s is no address to listen on, and names HOST',
+    async (host) => {
+      await expect(unheard().listen(0, host)).rejects.toMatchObject({
+        code: 'HKL_CONFIG_INVALID',
+        message: expect.stringContaining(
+          `HOST must be an address of this machine, not "${host}"`,
+        ) as string,
+      })
+    },
+  )
 })
 
 describe('stop', () => {
