@@ -149,7 +149,16 @@ export class DevSession {
   async #lock(): Promise<void> {
     const { dataDir } = this.#world.environment
     const directory = join(dataDir, 'dev')
-    mkdirSync(directory, { recursive: true })
+    try {
+      mkdirSync(directory, { recursive: true })
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code
+      throw new HookledgerError(
+        'HKL_CONFIG_INVALID',
+        `HOOKLEDGER_DATA_DIR must be a directory that this user may write to, not ${JSON.stringify(dataDir)} (${why})`,
+        { cause: error },
+      )
+    }
     for (let tries = 0; ; tries++) {
       try {
         const lock = await acquireDirectoryLock(directory)

@@ -54,8 +54,12 @@ const showCommand: CommandDef = command(
       required: true,
     },
   },
-  async ({ args, out, world }) =>
-    withDatabase(world, args.config, async (db) => {
+  async ({ args, out, world }) => {
+    // fewer are too likely to be those of another finding
+    if (args.id.length < 6) {
+      throw new HookledgerError('HKL_CLI_USAGE', 'ID must be at least its first six characters')
+    }
+    return withDatabase(world, args.config, async (db) => {
       const found = await findFindings(db, args.id)
       const [finding] = found
       if (finding === undefined) {
@@ -72,7 +76,8 @@ const showCommand: CommandDef = command(
       }
       out.result(finding, findingText)
       return 0
-    }),
+    })
+  },
 )
 
 /** The commands about findings. */

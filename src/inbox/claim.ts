@@ -27,6 +27,12 @@ export type Selection =
   | { readonly kind: 'these'; readonly keys: readonly bigint[] }
   | { readonly kind: 'suspect'; readonly key?: bigint }
 
+/** Keyed access by indexes, whatever the statistics say: for transactions that touch a few rows. */
+export const keyedPlans: string = [
+  'set local enable_seqscan = off; set local enable_bitmapscan = off',
+  'set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off',
+].join('; ')
+
 /**
  * Settings of a claiming transaction, sent together with BEGIN. The lock timeout is shorter than the
  * server's deadlock_timeout, so that a worker always yields; plans of keyed access stay what they are
@@ -39,8 +45,7 @@ export function claimSetup(limits: {
   return [
     `set local lock_timeout = ${Math.trunc(limits.lockTimeoutMs)}`,
     `set local statement_timeout = ${Math.trunc(limits.statementTimeoutMs)}`,
-    `set local enable_seqscan = off; set local enable_bitmapscan = off`,
-    `set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`,
+    keyedPlans,
   ].join('; ')
 }
 

@@ -3,10 +3,11 @@
  * run at once: rows are taken with SKIP LOCKED, and deleting a row is the token.
  */
 import type { Limits } from '../core/limits.ts'
-import type { Database, Executor } from '../postgres/executor.ts'
+import type { Database, Executor, Row, Statement } from '../postgres/executor.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import { finding } from '../workflow/finding-kinds.ts'
 import { emptyOutcome } from '../workflow/outcome.ts'
+import { keyedPlans } from './claim.ts'
 import type { SourceLookup } from './read-claimed.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { wakeParts } from './outcome-parts.ts'
@@ -22,10 +23,15 @@ export interface SweepContext {
   readonly worker: string
 }
 
+/** One statement in a transaction whose plans do not depend on statistics. */
+function keyed(db: Database, statement: Statement): Promise<Row[]> {
+  return db.transaction((tx) => tx.query(statement), { setup: keyedPlans })
+}
+
 /** Delayed events that are due become ready. Returns how many. */
 export async function promoteDelayed(db: Database): Promise<number> {
   const s = db.schema
-  const rows = await db.query({
+  const rows = await keyed(db, {
     text: `with due as materialized (
         select event_key from ${s}inbox_delayed where due_at <= now() order by due_at limit 500 for update skip locked),
       gone as (delete from ${s}inbox_delayed d using due where d.event_key = due.event_key
@@ -42,7 +48,7 @@ export async function promoteDelayed(db: Database): Promise<number> {
  */
 export async function rearmRedelivered(db: Database): Promise<number> {
   const s = db.schema
-  const rows = await db.query({
+  const rows = await keyed(db, {
     text: `with seen as (
         delete from ${s}inbox_redeliveries where redelivery_id in (
           select redelivery_id from ${s}inbox_redeliveries order by redelivery_id limit 500 for update skip locked)
@@ -83,31 +89,34 @@ export async function rearmRedelivered(db: Database): Promise<number> {
 export async function adoptDeadBatches(ctx: SweepContext): Promise<number> {
   const { db, limits } = ctx
   const s = db.schema
-  return db.transaction(async (tx) => {
-    // a row younger than this may be about to be locked by its own worker
-    const batches = await tx.query<{ event_keys: string[]; alone: boolean }>({
-      text: `delete from ${s}inbox_batches where batch_id in (
+  return db.transaction(
+    async (tx) => {
+      // a row younger than this may be about to be locked by its own worker
+      const batches = await tx.query<{ event_keys: string[]; alone: boolean }>({
+        text: `delete from ${s}inbox_batches where batch_id in (
           select batch_id from ${s}inbox_batches where started_at < clock_timestamp() - interval '250 milliseconds'
           order by batch_id limit 20 for update skip locked)
         returning event_keys::text[] as event_keys, alone`,
-    })
-    if (batches.length === 0) return 0
-    const shared = batches.filter((batch) => !batch.alone).flatMap((batch) => batch.event_keys)
-    const lone = batches.filter((batch) => batch.alone).flatMap((batch) => batch.event_keys)
-    if (shared.length > 0) {
-      await tx.query({
-        text: `with locked as materialized (
+      })
+      if (batches.length === 0) return 0
+      const shared = batches.filter((batch) => !batch.alone).flatMap((batch) => batch.event_keys)
+      const lone = batches.filter((batch) => batch.alone).flatMap((batch) => batch.event_keys)
+      if (shared.length > 0) {
+        await tx.query({
+          text: `with locked as materialized (
             select event_key from ${s}inbox_ready where event_key = any ($1::bigint[]) order by event_key for update skip locked),
           gone as (delete from ${s}inbox_ready r using locked l where r.event_key = l.event_key
             returning r.event_key, r.received_on, r.attempts, r.deadline_at, r.waits_for, r.overdue)
           insert into ${s}inbox_suspects (event_key, received_on, attempts, deadline_at, waits_for, overdue)
           select * from gone order by event_key on conflict (event_key) do nothing`,
-        values: [shared],
-      })
-    }
-    if (lone.length > 0) await countLoneDeaths(ctx, tx, lone, limits.loneStarts)
-    return batches.length
-  })
+          values: [shared],
+        })
+      }
+      if (lone.length > 0) await countLoneDeaths(ctx, tx, lone, limits.loneStarts)
+      return batches.length
+    },
+    { setup: keyedPlans },
+  )
 }
 
 async function countLoneDeaths(
@@ -237,67 +246,70 @@ function sourceText(event: InboxEvent): string {
 export async function expireDeferrals(ctx: SweepContext): Promise<number> {
   const { db } = ctx
   const s = db.schema
-  return db.transaction(async (tx) => {
-    const due = await tx.query<{ event_key: string; at_deadline: string; waits_for: string }>({
-      text: `select event_key, at_deadline, waits_for from ${s}inbox_deferred
+  return db.transaction(
+    async (tx) => {
+      const due = await tx.query<{ event_key: string; at_deadline: string; waits_for: string }>({
+        text: `select event_key, at_deadline, waits_for from ${s}inbox_deferred
         where deadline_at <= now() and not overdue order by event_key limit 500 for update skip locked`,
-    })
-    if (due.length === 0) return 0
-    const waits = new Map(due.map((row) => [BigInt(row.event_key), row]))
-    const heads = await readHeads(
-      ctx,
-      tx,
-      due.map((row) => row.event_key),
-    )
-    const ignored = heads.filter(({ event }) => waits.get(event.key)?.at_deadline === 'ignore')
-    const overdue = heads.filter(({ event }) => waits.get(event.key)?.at_deadline !== 'ignore')
-    await ctx.ledger.apply(
-      tx,
-      {
-        decided: ignored.map(({ event, decisionId, attempts }) => ({
-          outcome: {
-            ...emptyOutcome,
-            decisionId,
-            event,
-            kind: 'ignored',
-            reason: `nothing claimed it: it waited for ${waits.get(event.key)?.waits_for}`,
-          },
-          attempts,
-          recorded: true,
-        })),
-        before: new Map(),
-        after: new Map(),
-        findings: overdue.map(({ event }) => ({
-          draft: finding('wait_overdue', `event:${event.key}`, {
-            event: event.eventId,
-            type: event.eventType,
-            waits_for: waits.get(event.key)?.waits_for ?? '',
-          }),
-          source: sourceText(event),
-          orderId: null,
-          eventKey: event.key,
-        })),
-        closedFindings: [],
-        actor: ctx.worker,
-      },
-      [
+      })
+      if (due.length === 0) return 0
+      const waits = new Map(due.map((row) => [BigInt(row.event_key), row]))
+      const heads = await readHeads(
+        ctx,
+        tx,
+        due.map((row) => row.event_key),
+      )
+      const ignored = heads.filter(({ event }) => waits.get(event.key)?.at_deadline === 'ignore')
+      const overdue = heads.filter(({ event }) => waits.get(event.key)?.at_deadline !== 'ignore')
+      await ctx.ledger.apply(
+        tx,
         {
-          name: 'expired',
-          sql: `expired as (update ${s}inbox_deferred set overdue = true where event_key = any (:1::bigint[]) returning 1)`,
-          values: [overdue.map(({ event }) => event.key.toString())],
+          decided: ignored.map(({ event, decisionId, attempts }) => ({
+            outcome: {
+              ...emptyOutcome,
+              decisionId,
+              event,
+              kind: 'ignored',
+              reason: `nothing claimed it: it waited for ${waits.get(event.key)?.waits_for}`,
+            },
+            attempts,
+            recorded: true,
+          })),
+          before: new Map(),
+          after: new Map(),
+          findings: overdue.map(({ event }) => ({
+            draft: finding('wait_overdue', `event:${event.key}`, {
+              event: event.eventId,
+              type: event.eventType,
+              waits_for: waits.get(event.key)?.waits_for ?? '',
+            }),
+            source: sourceText(event),
+            orderId: null,
+            eventKey: event.key,
+          })),
+          closedFindings: [],
+          actor: ctx.worker,
         },
-        {
-          name: 'unclaimed',
-          sql: `unclaimed_gone as (delete from ${s}inbox_deferred where event_key = any (:1::bigint[]) returning event_key, received_on, waits_for),
+        [
+          {
+            name: 'expired',
+            sql: `expired as (update ${s}inbox_deferred set overdue = true where event_key = any (:1::bigint[]) returning 1)`,
+            values: [overdue.map(({ event }) => event.key.toString())],
+          },
+          {
+            name: 'unclaimed',
+            sql: `unclaimed_gone as (delete from ${s}inbox_deferred where event_key = any (:1::bigint[]) returning event_key, received_on, waits_for),
             unclaimed as (insert into ${s}inbox_ignored (event_key, received_on, reason, event_type)
               select g.event_key, g.received_on, 'nothing claimed it: it waited for ' || g.waits_for, e.event_type
               from unclaimed_gone g join ${s}inbox_events e on e.event_key = g.event_key order by g.event_key returning 1)`,
-          values: [ignored.map(({ event }) => event.key.toString())],
-        },
-      ],
-    )
-    return due.length
-  })
+            values: [ignored.map(({ event }) => event.key.toString())],
+          },
+        ],
+      )
+      return due.length
+    },
+    { setup: keyedPlans },
+  )
 }
 
 /**

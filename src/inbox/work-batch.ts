@@ -13,19 +13,12 @@ import type { Name, OrderLedger } from '../workflow/order.ts'
 import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
 import type { Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
-import type { Workflow } from '../workflow/workflow.ts'
 import type { Environment } from '../workflow/event.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
+import { isBeyond, isKnown, resolvedKinds, waitsFor } from './batch-judgements.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
-import type { FindingKind } from '../workflow/finding-kinds.ts'
-import {
-  inboxParts,
-  staysOverdue,
-  waitedNames,
-  type Retried,
-  type Settled,
-} from './outcome-parts.ts'
+import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
 import { deadOutcome, orderlessOutcome, type Orderless } from '../workflow/orderless-outcome.ts'
 import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
 import { readClaimed, type ClaimedEvent, type EventReading } from './read-claimed.ts'
@@ -384,7 +377,11 @@ class Batch {
     await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)
   }
 
-  async #writeNames(tx: Executor, decided: DecidedBatch, learned: readonly LearnedName[]): Promise<void> {
+  async #writeNames(
+    tx: Executor,
+    decided: DecidedBatch,
+    learned: readonly LearnedName[],
+  ): Promise<void> {
     const { ledger } = this.#ctx
     const waited = decided.settled.flatMap(({ waits }) =>
       // an order that exists is locked already: only names and missing orders need a placeholder
@@ -396,13 +393,6 @@ class Batch {
     ])
     if (conflicts.length > 0) throw new BatchOutdated()
   }
-}
-
-/** Whether an order is in a state that this version of its workflow does not know: a newer worker decides. */
-function isBeyond(workflow: Workflow, order: OrderLedger | undefined): boolean {
-  if (order === undefined || order.workflow !== workflow.name || workflow.states.has(order.state))
-    return false
-  return ![...workflow.states.values()].some((state) => state.renamedFrom === order.state)
 }
 
 /** Whether an event would write a name that is not there yet: its own, or the one that it waits for. */
@@ -418,20 +408,6 @@ function unboundOf(
   const [first] = names
   if (first === undefined) return []
   return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
-}
-
-/** Whether one of the names that an event waits for is such a one. */
-function waitsFor({ event, wait }: Outcome, isSuch: (name: SourceName) => boolean): boolean {
-  return (wait?.names ?? []).some((name) =>
-    isSuch({ sourceId: event.sourceId, kind: name.kind, value: name.value }),
-  )
-}
-
-/** Whether this process has something to say about an event of its environment. */
-function isKnown({ source, accountAllowed, eventType }: InboxEvent, registry: Registry): boolean {
-  return (
-    accountAllowed && source.name !== null && registry.candidates(source.name, eventType) !== null
-  )
 }
 
 interface LockedClaims {
@@ -455,7 +431,10 @@ interface LearnedName extends SourceName {
 }
 
 /** Names that outcomes teach and that are not bound yet. */
-function newNames({ settled, bound }: DecidedBatch, key: (name: SourceName) => string): LearnedName[] {
+function newNames(
+  { settled, bound }: DecidedBatch,
+  key: (name: SourceName) => string,
+): LearnedName[] {
   const learned: LearnedName[] = []
   for (const { outcome } of settled) {
     const { orderId, event } = outcome
@@ -466,14 +445,6 @@ function newNames({ settled, bound }: DecidedBatch, key: (name: SourceName) => s
     }
   }
   return learned
-}
-
-/** Which findings about an event end with its new outcome: whatever it is now, it is no longer that. */
-function resolvedKinds(each: Settled): readonly FindingKind[] {
-  if (!each.row.overdue) return []
-  if (each.outcome.kind === 'dead') return ['wait_overdue']
-  if (each.outcome.kind === 'deferred' && staysOverdue(each)) return []
-  return ['wait_overdue', 'dead_event']
 }
 
 function sourceText(event: InboxEvent): string {

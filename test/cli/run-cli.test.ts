@@ -43,6 +43,7 @@ describe('hookledger', () => {
     [['status', '--jsn'], 'unknown option --jsn, did you mean --json?'],
     [['status', 'now'], '"now" is one argument too many'],
     [['explain'], 'ID is missing'],
+    [['findings', 'show', '3c58', '--config', shop], 'at least its first six characters'],
     [
       ['start', '--roles', 'receiv'],
       'unknown role "receiv", did you mean receive?; known are receive, work',
@@ -85,6 +86,13 @@ describe('hookledger', () => {
     expect(
       (await run(['dev', '--config', shop], { variables: { LOG_LEVEL: 'loud' } })).stderr,
     ).toContain('LOG_LEVEL')
+    const noDirectory = await run(['dev', '--config', shop], {
+      variables: { HOOKLEDGER_DATA_DIR: shop },
+    })
+    expect([noDirectory.code, noDirectory.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^hookledger: HOOKLEDGER_DATA_DIR must be a directory [^\n]+\n$/),
+    ])
   })
 
   it('shows stacks with LOG_LEVEL=debug only', async () => {

@@ -96,7 +96,7 @@ describe('many workers', () => {
       await bench.deliver(...copies.slice(from, from + 500))
     await until(
       () => bench.rows(`select 1 from ledger_decisions where final`),
-      (rows) => rows.length === 100,
+      (rows) => rows.length === 140,
       20_000,
     )
     await drained(bench)

@@ -93,6 +93,13 @@ function fleet(
   return Array.from({ length: workers }, (_, at) => make(workBatch + at))
 }
 
+/** Of a whole history nothing may be left that waits. */
+async function unfinished(): Promise<unknown> {
+  return bench.rows(
+    `select event_id, state, waits_for, last_error from webhook_inbox where state <> 'processed'`,
+  )
+}
+
 const source = stripe({ environment: 'test', signingSecrets: [secret] })
 
 describe('histories that a provider can produce', () => {
@@ -124,6 +131,7 @@ describe('histories that a provider can produce', () => {
             await bench.reset()
             await play(fleet(make, how), events, schedule, how, () => Promise.resolve())
             played++
+            expect(await unfinished()).toEqual([])
             const rows = await bench.rows<{
               order_id: string
               state: string
@@ -191,6 +199,7 @@ describe('histories that a provider can produce', () => {
               }),
             )
             played++
+            expect(await unfinished()).toEqual([])
             const deliveries = schedule
               .flat()
               .flatMap((index) => (index < 0 ? [] : [sent(events[index] as object)]))

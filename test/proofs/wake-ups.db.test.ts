@@ -294,7 +294,9 @@ describe('an order that the app opens while a batch is between looking it up and
     first.pool.go()
     await working
     await workOff(second.hookledger)
-    expect(await bench.rows(`select event_id from webhook_inbox where state <> 'processed'`)).toEqual([])
+    expect(
+      await bench.rows(`select event_id from webhook_inbox where state <> 'processed'`),
+    ).toEqual([])
     expect(await bench.rows(`select state from orders`)).toEqual([{ state: 'refunded' }])
   })
 })
