@@ -2,6 +2,8 @@
 import { parseArgs } from 'node:util'
 import { cpus } from 'node:os'
 import { benchAccept } from './accept.ts'
+import { benchBacklog } from './backlog.ts'
+import { benchHotOrder } from './hot-order.ts'
 import { benchLatency } from './latency.ts'
 import { benchProcess } from './process.ts'
 import { belowFloor, type BenchContext, type BenchOptions, type Report } from './report.ts'
@@ -11,6 +13,8 @@ const benches: Readonly<Record<string, (context: BenchContext) => Promise<Report
   accept: benchAccept,
   process: benchProcess,
   latency: benchLatency,
+  backlog: benchBacklog,
+  'hot-order': benchHotOrder,
 }
 
 async function main(): Promise<number> {

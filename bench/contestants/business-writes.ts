@@ -26,7 +26,7 @@ export async function prepareBusiness(
   schema: string,
   events: readonly CheckoutEvent[],
 ): Promise<void> {
-  await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 2 })
+  await migrate(createDatabase(pool, schema), { environment: 'test' })
   await pool.query(
     `insert into ${schema}.workflow_states (workflow, state, entitles)
      values ('license', 'pending', false), ('license', 'paid', true) on conflict do nothing`,

@@ -12,7 +12,7 @@ export async function migrateInbox(
   { pool, schema }: Pick<Round, 'pool' | 'schema'>,
   options: Parameters<typeof benchHookledger>[2] = {},
 ): Promise<Hookledger> {
-  await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 2 })
+  await migrate(createDatabase(pool, schema), { environment: 'test' })
   const hookledger = benchHookledger(pool, schema, options)
   await partsOf(hookledger).register()
   return hookledger

@@ -159,7 +159,6 @@ function resolveSources(
     }
     if (typeof source?.verify !== 'function')
       throw invalid(`source "${name}" is not a source: use stripe(…) or standardWebhooks(…)`)
-    if (source.problem !== undefined) throw source.problem
     if (name === 'hookledger') throw invalid('the source name "hookledger" is reserved')
     sources.set(name, { name, source, account: source.account ?? name, environment })
   }

@@ -102,6 +102,7 @@ export class HookledgerParts {
   }
 
   receiver(): Receiver {
+    this.#requireSources()
     // an endpoint stays healthy while no worker is there
     this.#stopUpkeep ??= upkeepOnArrival(this.signals, () =>
       runUpkeep(this.database(), this.config.limits),
@@ -188,8 +189,18 @@ export class HookledgerParts {
     return { warnings }
   }
 
-  #requireHealthy(): Promise<string[]> {
+  /**
+   * Reports and repairs need no signing secret: who reads them at night may not have it. Whoever
+   * starts or receives does.
+   */
+  #requireSources(): void {
+    for (const { source } of this.config.sources.values())
+      if (source.problem !== undefined) throw source.problem
+  }
+
+  async #requireHealthy(): Promise<string[]> {
     const { acceptDurability, environment, limits } = this.config
+    this.#requireSources()
     return requireHealthy(this.database(), {
       acceptDurability,
       environment,
