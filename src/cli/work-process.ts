@@ -34,6 +34,7 @@ const readyWithinMs = 60_000
 /** A worker process that is kept running. */
 export class WorkProcess {
   readonly #options: WorkProcessOptions
+  #hasSpawned = false
   #child: ChildProcess | undefined
   #restart: NodeJS.Timeout | undefined
   #level: LogLevel | undefined
@@ -128,12 +129,14 @@ export class WorkProcess {
     // the entry that runs this process runs the worker too, with whatever loads TypeScript for it
     const level = this.#level === undefined ? [] : ['--log-level', this.#level]
     const child = fork(process.argv[1] ?? '', [...args, ...level], {
-      env,
+      // a planned fault strikes the first worker only: the one after it is the recovery
+      env: this.#hasSpawned ? { ...env, HOOKLEDGER_FAULT_PLAN: '' } : env,
       // results belong to this process: what the worker prints is narration
       stdio: ['ignore', 2, 2, 'ipc'],
       serialization: 'json',
     })
     const bornAt = performance.now()
+    this.#hasSpawned = true
     this.#child = child
     this.#isReady = false
     this.#wakeUnderWay = false

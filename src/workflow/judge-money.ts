@@ -71,7 +71,11 @@ function refused(kind: FindingKind, about: string, figures: Compared): MoneyVerd
 
 function compared(kind: FindingKind, about: string, figures: Compared): FindingDraft {
   const { paid, expected } = figures
-  return finding(kind, about, { ...figures, paid: formatMoney(paid), expected: formatMoney(expected) })
+  return finding(kind, about, {
+    ...figures,
+    paid: formatMoney(paid),
+    expected: formatMoney(expected),
+  })
 }
 
 /** A promise would be truthy, and let any payment pass: only true and false are answers. */
