@@ -162,24 +162,22 @@ begin
   return cardinality(parts);
 end $$;
 
--- The bodies of events that are in work: the engine's own way, for unfinished events only.
-create function /* schema */claimed_payloads(keys bigint[], days date[])
+-- The bodies of events that are in work: the engine's own way, for unfinished events only. Each one's
+-- day leads to its partition; a list of days would be looked for in all of them.
+create function /* schema */claimed_payloads(keys bigint[])
 returns table (event_key bigint, body bytea)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off rows 500 as $$
+  with unfinished as materialized (
+    select w.event_key, w.received_on from (
+      select r.event_key, r.received_on from /* schema */inbox_ready r where r.event_key = any (keys)
+      union all select u.event_key, u.received_on from /* schema */inbox_suspects u where u.event_key = any (keys)) w
+    where not exists (select 1 from /* schema */ledger_decisions d where d.event_key = w.event_key and d.final))
   select p.event_key, p.body
-  from /* schema */payloads p
-  where p.received_on = any (days) and p.event_key = any (keys)
-    and (exists (select 1 from /* schema */inbox_ready r where r.event_key = p.event_key)
-      or exists (select 1 from /* schema */inbox_suspects u where u.event_key = p.event_key))
-    and not exists (select 1 from /* schema */ledger_decisions d where d.event_key = p.event_key and d.final)
+  from unfinished w join /* schema */payloads p on p.event_key = w.event_key and p.received_on = w.received_on
   union all
   select h.event_key, h.body
-  from /* schema */payloads_held h
-  where h.event_key = any (keys)
-    and (exists (select 1 from /* schema */inbox_ready r where r.event_key = h.event_key)
-      or exists (select 1 from /* schema */inbox_suspects u where u.event_key = h.event_key))
-    and not exists (select 1 from /* schema */ledger_decisions d where d.event_key = h.event_key and d.final)
+  from unfinished w join /* schema */payloads_held h on h.event_key = w.event_key
 $$;
 
 -- One body, for a person: the reading is recorded with its reason before the body is returned, and the
@@ -294,7 +292,7 @@ revoke execute on function /* schema */make_payload_partitions(integer) from pub
 revoke execute on function /* schema */due_payload_partitions(integer) from public;
 revoke execute on function /* schema */hold_payloads(integer, integer) from public;
 revoke execute on function /* schema */drop_payload_partitions(integer) from public;
-revoke execute on function /* schema */claimed_payloads(bigint[], date[]) from public;
+revoke execute on function /* schema */claimed_payloads(bigint[]) from public;
 revoke execute on function /* schema */read_payload(bigint, text, text) from public;
 revoke execute on function /* schema */is_payload_intact(bigint) from public;
 revoke execute on function /* schema */payload_state() from public;

@@ -31,6 +31,8 @@ export type Selection =
 export const keyedPlans: string = [
   'set local enable_seqscan = off; set local enable_bitmapscan = off',
   'set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off',
+  // keys of a batch are looked up in less time than it takes to start a process
+  'set local max_parallel_workers_per_gather = 0',
 ].join('; ')
 
 /**
@@ -51,7 +53,7 @@ export function claimSetup(limits: {
 
 /** Puts the planner's settings back before users' own SQL runs in the same transaction. */
 export const userPlannerSetup: string =
-  'set local enable_seqscan = on; set local enable_bitmapscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on'
+  'set local enable_seqscan = on; set local enable_bitmapscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on; set local max_parallel_workers_per_gather to default'
 
 interface ReadyRow {
   event_key: string

@@ -62,7 +62,7 @@ export function eventsStatement(schema: string): string {
 
 /** The statement that reads bodies, exported so that its plan can be asserted. */
 export function bodiesStatement(schema: string): string {
-  return `select event_key::text as event_key, body from ${schema}claimed_payloads($1::bigint[], $2::date[])`
+  return `select event_key::text as event_key, body from ${schema}claimed_payloads($1::bigint[])`
 }
 
 /**
@@ -142,13 +142,12 @@ async function readBodies(
   keys: readonly string[],
   rows: readonly ClaimedRow[],
 ): Promise<ReadonlyMap<string, Uint8Array>> {
-  const days = [...new Set(rows.map((row) => row.receivedOn))]
   const text = bodiesStatement(db.schema)
   const bodies = new Map<string, Uint8Array>()
   const inexact: string[] = []
   for (const { event_key: key, body } of await tx.query<BodyRow>({
     text,
-    values: [keys, days],
+    values: [keys],
     binary: true,
   })) {
     if (body === null) inexact.push(key)
@@ -157,7 +156,7 @@ async function readBodies(
   if (inexact.length === 0) return bodies
   for (const { event_key: key, body } of await tx.query<BodyRow>({
     text,
-    values: [inexact, days],
+    values: [inexact],
   })) {
     if (body !== null) bodies.set(key, body)
   }

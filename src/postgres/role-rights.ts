@@ -148,7 +148,7 @@ const worker: readonly Right[] = [
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
-  ...execute('claimed_payloads(bigint[], date[])'),
+  ...execute('claimed_payloads(bigint[])'),
   ...upkeep,
 ]
 

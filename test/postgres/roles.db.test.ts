@@ -243,7 +243,7 @@ describe('the receiver', () => {
     'select 1 from payloads where length(body) > 1',
     'select * from payloads',
     'select count(*) from payloads_held',
-    'select body from claimed_payloads(array[1::bigint], array[current_date])',
+    'select body from claimed_payloads(array[1::bigint])',
     `select read_payload(1, 'because', 'me')`,
     'select is_payload_intact(1)',
   ]
@@ -342,7 +342,7 @@ describe('the worker', () => {
   })
 
   it('reads the bodies of what is in work, and of nothing that is finished', async () => {
-    const claimed = `select convert_from(body, 'UTF8') as body from claimed_payloads(array[$1::bigint], array[(now() at time zone 'UTC')::date])`
+    const claimed = `select convert_from(body, 'UTF8') as body from claimed_payloads(array[$1::bigint])`
     await bench.admin.query(
       `insert into inbox_events (source_id, event_id, event_type, body_sha256, body_bytes) values (1, 'evt_2', 'x', sha256('second'), 6)`,
     )
@@ -377,7 +377,7 @@ describe('the console', () => {
     'select secret from installation',
     'select * from installation',
     `select read_payload(1, 'because', 'me')`,
-    'select body from claimed_payloads(array[1::bigint], array[current_date])',
+    'select body from claimed_payloads(array[1::bigint])',
     'delete from inbox_ready',
     `insert into inbox_ready (event_key, received_on) values (1, current_date)`,
     `update orders set state = 'paid'`,
@@ -448,7 +448,7 @@ describe('the privacy role', () => {
     const refused = [
       'select body from payloads',
       'select body from payloads_held',
-      'select body from claimed_payloads(array[1::bigint], array[current_date])',
+      'select body from claimed_payloads(array[1::bigint])',
       'delete from payload_reads',
       `update payload_reads set reason = 'none'`,
       `insert into payload_reads (event_key, reason, actor) values (1, 'r', 'a')`,
