@@ -75,7 +75,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   from pg_inherits i join pg_class c on c.oid = i.inhrelid
   where i.inhparent = '/* schema */payloads'::regclass and c.relname ~ '^payloads_[0-9]{8}$'
     and to_date(right(c.relname, 8), 'YYYYMMDD') < (now() at time zone 'UTC')::date
-      - (select /* schema */kept_days(keep_days, r.payload_days) from /* schema */retention r)
+      - coalesce((select /* schema */kept_days(keep_days, r.payload_days) from /* schema */retention r), 36500)
   order by c.relname
 $$;
 
@@ -118,7 +118,7 @@ declare
   parts regclass[] := '{}';
   days date[] := '{}';
   at_once constant integer := 2000;
-  kept integer := (select /* schema */kept_days(keep_days, r.payload_days) from /* schema */retention r);
+  kept integer := coalesce((select /* schema */kept_days(keep_days, r.payload_days) from /* schema */retention r), 36500);
 begin
   -- what is finished by now needs no body: in the default partition, and among those held
   delete from /* schema */payloads_default p
@@ -235,7 +235,7 @@ create function /* schema */drop_identities(keep_days integer, at_most integer) 
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   cutoff timestamptz := now() - make_interval(days =>
-    (select /* schema */kept_days(keep_days, r.identity_days) from /* schema */retention r));
+    coalesce((select /* schema */kept_days(keep_days, r.identity_days) from /* schema */retention r), 36500));
   event record;
   keys bigint[] := '{}';
   gone integer;

@@ -78,7 +78,7 @@ export async function readClaimed(
   const keys = rows.map((row) => row.key.toString())
   const found = await tx.query<EventRow>({ text: eventsStatement(db.schema), values: [keys] })
   const sources = await knownSources(db, tx, found, reading.sources)
-  const bodies = await readBodies(db, tx, keys, rows)
+  const bodies = await readBodies(db, tx, keys)
   const byKey = new Map(found.map((event) => [event.event_key, event]))
   const claimed: ClaimedEvent[] = []
   rows.forEach((row, index) => {
@@ -140,7 +140,6 @@ async function readBodies(
   db: Database,
   tx: Executor,
   keys: readonly string[],
-  rows: readonly ClaimedRow[],
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const text = bodiesStatement(db.schema)
   const bodies = new Map<string, Uint8Array>()
