@@ -42,6 +42,7 @@ async function startOurs(pool: pg.Pool, schema: string, stores: boolean): Promis
   const server = createHookledgerServer({
     limits: parts.config.limits,
     ready: () => Promise.resolve(true),
+    hasSource: (name) => name === 'stripe',
     ingest: stores
       ? (request) => hookledger.ingest(request)
       : ({ headers, rawBody }) => {

@@ -13,7 +13,9 @@ import type { BenchContext, Report } from './report.ts'
 import { dropSchemas, settle } from './server.ts'
 
 const connections = 64
-const kinds: readonly AcceptKind[] = ['hookledger', 'express_handler', 'no_database']
+const kinds: readonly AcceptKind[] = process.env['ONLY']
+  ? ['hookledger']
+  : ['hookledger', 'express_handler', 'no_database']
 
 /** Runs the comparison. */
 export async function benchAccept({ server, options, log }: BenchContext): Promise<Report> {
@@ -64,11 +66,16 @@ async function runRound(
   events: number,
 ): Promise<number> {
   const requests = checkoutEvents(schema, events).map(requestBytes)
-  const warmUp = checkoutEvents(`${schema}_warm`, Math.ceil(events / 10)).map(requestBytes)
+  const warmUp = checkoutEvents(`${schema}_warm`, Math.ceil(events / 4)).map(requestBytes)
   const child = fork(
-    fileURLToPath(new URL('accept-child.ts', import.meta.url)),
+    fileURLToPath(new URL('accept-child.js', import.meta.url)),
     [kind, url, schema, String(poolSize)],
-    { execArgv: process.execArgv },
+    {
+      execArgv: [
+        ...process.execArgv,
+        ...(process.env['CHILD_ARGS'] ?? '').split(' ').filter(Boolean),
+      ],
+    },
   )
   try {
     const port = await portOf(child)

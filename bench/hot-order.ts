@@ -1,5 +1,5 @@
 /** `hot-order`: half of all events belong to one order; against the same number of events of as many orders. */
-import { defineWorkflow, fulfill, money, orderId } from 'hookledger'
+import { defineWorkflow, fulfill, money, orderId } from '../src/index.ts'
 import { checkoutEvent, checkoutEvents } from './checkout-events.ts'
 import { hookledger } from './contestants/hookledger.ts'
 import { ratioOf, runContest } from './contest.ts'

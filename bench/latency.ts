@@ -68,7 +68,7 @@ async function runOurs(url: string, schema: string, seconds: number): Promise<nu
   const hookledger = benchHookledger(pool, schema)
   const clock: Clock = new Map()
   try {
-    await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 2 })
+    await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 35 })
     const parts = partsOf(hookledger)
     const events = checkoutEvents(schema, seconds * perSecond)
     parts.signals.on('inbox.event.decided', ({ eventId }) => stamp(clock, eventId))

@@ -7,7 +7,7 @@ import {
   orderId,
   stripe,
   type Hookledger,
-} from 'hookledger'
+} from '../src/index.ts'
 import type pg from 'pg'
 import type { ApplyInput, Workflow } from '../src/workflow/workflow.ts'
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 /** As `start` runs its worker: room for a batch's objects to die young. */
 const youngGeneration = '--max-semi-space-size=64'
 
-const child = fork(fileURLToPath(new URL('run.ts', import.meta.url)), process.argv.slice(2), {
+const child = fork(fileURLToPath(new URL('run.js', import.meta.url)), process.argv.slice(2), {
   execArgv: [...process.execArgv, youngGeneration],
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))

@@ -22,6 +22,7 @@ const reported = [
   'full_page_writes',
   'synchronous_commit',
   'shared_buffers',
+  'min_wal_size',
   'max_wal_size',
 ] as const
 
@@ -34,6 +35,7 @@ export async function startBenchServer(): Promise<BenchServer> {
   const directory = mkdtempSync(join(tmpdir(), 'hookledger-bench-'))
   chmodSync(directory, 0o755) // the server's own account must enter it
   const server = await startEmbeddedPostgres({ dataDir: directory })
+  await age(server.url)
   return {
     url: server.url,
     conditions: () => readConditions(server.url),
@@ -42,6 +44,21 @@ export async function startBenchServer(): Promise<BenchServer> {
       removeDirectory(directory)
     },
   }
+}
+
+/**
+ * A server that has run for a while writes its log into files that it recycles; a new one stops every
+ * 16 MB to make and flush a file of zeros, and whoever writes most would be measured by that.
+ */
+async function age(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query(`alter system set min_wal_size = '1GB'`)
+    await client.query('select pg_reload_conf()')
+    for (let megabytes = 0; megabytes < 900; megabytes += 10) {
+      await client.query(`select pg_logical_emit_message(false, 'bench', repeat('x', 10000000))`)
+    }
+    await client.query('checkpoint')
+  })
 }
 
 /** The directory, and where the server's part had to be put elsewhere, that too. */

@@ -2,7 +2,7 @@
  * The path on which users bring their own SQL: an effect with `apply`, and a plain handler. Each runs
  * one statement for every event, on a table of the shop's own, inside the engine's transaction.
  */
-import { handle } from 'hookledger'
+import { handle } from '../../src/index.ts'
 import type pg from 'pg'
 import { defineLicense } from '../license.ts'
 import { fulfillOne, type Session } from './business-writes.ts'

@@ -43,13 +43,18 @@ export interface WorkerParts {
 
 /** Creates a worker; nothing runs before `start`. */
 export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker {
-  const shared = new SharedWork(parts, options)
-  const claims = Array.from({ length: options.loops ?? 2 }, (_, index) =>
+  // one idle loop is enough for what just came: more would only be in each other's way
+  const wakeClaims = (): void => {
+    const idle = claims.find((loop) => loop.isIdle())
+    if (idle !== undefined) idle.wake()
+    else for (const loop of claims) loop.wake()
+  }
+  const shared = new SharedWork(parts, options, () => {
+    claims.find((loop) => loop.isIdle())?.wake()
+  })
+  const claims: readonly Loop[] = Array.from({ length: options.loops ?? 2 }, (_, index) =>
     claimLoop(shared, index + 1),
   )
-  const wakeClaims = (): void => {
-    for (const loop of claims) loop.wake()
-  }
   const suspects = suspectLoop(shared)
   const loops: readonly Loop[] = [
     sweepLoop(shared, suspects, wakeClaims),
@@ -74,9 +79,10 @@ class SharedWork {
   readonly scan: Scan
   readonly #watch: WorkerOptions['watch']
 
-  constructor(parts: WorkerParts, options: WorkerOptions) {
+  /** `onFull` is told when a claim took as much as it may: there is more than one loop can take. */
+  constructor(parts: WorkerParts, options: WorkerOptions, onFull: () => void) {
     this.parts = parts
-    this.scan = createScan(parts.work)
+    this.scan = createScan(parts.work, onFull)
     this.#watch = options.watch
   }
 

@@ -2,14 +2,31 @@
 
 /** Serializes plain data; a bigint becomes a JSON integer, `undefined` fields are left out. */
 export function toJson(value: unknown): string {
-  let exact = true
-  const text = JSON.stringify(value, (_, item: unknown) => {
-    if (typeof item !== 'bigint') return item
-    if (item <= largest && item >= -largest) return Number(item)
-    exact = false
-    return 0
-  })
-  return exact ? text : write(value)
+  const plain = withNumbers(value)
+  return plain === inexact ? write(value) : JSON.stringify(plain)
+}
+
+const inexact: unique symbol = Symbol('a bigint that no number can stand for')
+
+/** The value with numbers in the place of bigints, or `inexact`; the value itself where it has none. */
+function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    return value <= largest && value >= -largest ? Number(value) : inexact
+  }
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  const fields = value as Record<string, unknown>
+  let copy: Record<string, unknown> | undefined
+  for (const key of Object.keys(fields)) {
+    const plain = withNumbers(fields[key])
+    if (plain === inexact) return inexact
+    if (plain === fields[key]) continue
+    copy ??= (Array.isArray(value) ? [...(value as unknown[])] : { ...fields }) as Record<
+      string,
+      unknown
+    >
+    copy[key] = plain
+  }
+  return copy ?? value
 }
 
 /** Up to this size a number is written as the integer that it is. */

@@ -3,7 +3,7 @@
  * answers what it says. It never rejects, and it never answers 2xx by itself.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { reach } from '../core/failpoints.ts'
+import { areStepsPlanned, reach } from '../core/failpoints.ts'
 import type { Limits } from '../core/limits.ts'
 import type { IngestAnswer, Refusal } from './answer.ts'
 import { answerOf, send } from './answer.ts'
@@ -72,7 +72,8 @@ async function receive(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  await reach('R1')
+  const begun = reach('R1')
+  if (begun !== undefined) await begun
   const unknown = source === '' || options.hasSource?.(source) === false
   const objection =
     judgeMethod(request) ?? judgeHead(request) ?? (unknown ? sourceUnknown : undefined)
@@ -80,7 +81,8 @@ async function receive(
 
   const body = await readRawBody(request, options.limits)
   if ('failure' in body) return refuseBody(options, source, request, response, body.failure)
-  await reach('R2')
+  const read = reach('R2')
+  if (read !== undefined) await read
 
   const { headers } = request
   const outcome = await options.ingest({
@@ -90,7 +92,7 @@ async function receive(
   })
   if (request.complete) send(response, answerOf(outcome))
   else sendUnread(request, response, answerOf(outcome))
-  await afterAnswer(response)
+  if (areStepsPlanned()) await afterAnswer(response)
 }
 
 /** The steps after an answer; what fails here must not be answered again. */

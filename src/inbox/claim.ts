@@ -89,6 +89,7 @@ export async function claim(
 ): Promise<ClaimedRow[]> {
   const rows = await tx.query<ReadyRow>({
     text: claimStatement(db.schema, selection.kind),
+    repeated: true,
     values:
       selection.kind === 'next'
         ? [selection.after.toString(), selection.limit, (selection.except ?? []).map(String)]

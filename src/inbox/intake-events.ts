@@ -4,7 +4,7 @@
  * never refused for what is in it.
  */
 import { Buffer } from 'node:buffer'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingDelivery, IncomingEvent } from './intake-statement.ts'
 import type { InboxSource, NamedInboxEvent, RawDelivery } from './source.ts'
 
@@ -20,7 +20,7 @@ const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
 /** The delivery as it is stored. A delivery that names no event is one event of its own. */
 export function toIncoming(source: InboxSource, delivery: RawDelivery): IncomingDelivery {
   const { rawBody } = delivery
-  const bodySha256 = createHash('sha256').update(rawBody).digest()
+  const bodySha256 = hash('sha256', rawBody, 'buffer')
   return { events: nameAll(source, delivery, bodySha256), rawBody, bodySha256 }
 }
 

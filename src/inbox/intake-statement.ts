@@ -191,10 +191,10 @@ function buildIntakeSql(schema: string): string {
     set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
       then 'on' else current_setting('synchronous_commit') end, true) as level,
     set_config('lock_timeout', $14::text, true) as lock_timeout,
-    (select array_agg((
-       select s.source_id from ${schema}sources s
-       where s.provider = n.provider and s.provider_account = n.account and s.environment = n.environment) order by n.position)
-     from unnest($3::text[], $4::text[], $5::text[]) with ordinality n(provider, account, environment, position)) as source_ids
+    (select array_agg(s.source_id order by n.position)
+     from unnest($3::text[], $4::text[], $5::text[]) with ordinality n(provider, account, environment, position)
+     left join ${schema}sources s
+       on s.provider = n.provider and s.provider_account = n.account and s.environment = n.environment) as source_ids
 ), input as materialized (
   select i.position, settings.source_ids[i.namespace] as source_id, i.event_id collate "C" as event_id, i.event_type,
     i.occurred_at, i.api_version, i.body_start, i.body_bytes, substring($2::bytea from i.delivery * 32 + 1 for 32) as body_sha256

@@ -187,7 +187,14 @@ export class Intake {
         const lockTimeoutMs = Math.ceil(this.#limits.lockTimeoutMs / (batch.length > 1 ? 4 : 1))
         const storing = storeBatch(this.#context, deliveriesOf(batch), lockTimeoutMs)
         const stored = await this.#orLastDeadline(batch, storing)
-        if (stored !== undefined) this.#answer(batch, stored)
+        if (stored === undefined) return
+        const { newEvents: events, duplicates } = stored
+        this.#signals.emit('inbox.events.stored', { events, duplicates })
+        // the database is given its next work first, here and by a worker that the signal woke: it works
+        // while these are answered
+        setImmediate(() => {
+          this.#answer(batch, stored)
+        })
         return
       } catch (error) {
         const failure = storeFailure(this.#context, error)
@@ -242,8 +249,6 @@ export class Intake {
       if (answer === null) repeated = true
       else this.#settle(pending, { stored: true, events: answer })
     })
-    const { newEvents: events, duplicates } = stored
-    this.#signals.emit('inbox.events.stored', { events, duplicates })
     if (repeated) void this.#answerDuplicates(batch, stored)
   }
 

@@ -37,32 +37,24 @@ export interface EventReading {
   readonly parse: (bytes: Uint8Array) => EventContent
 }
 
+/** As the database's function answers: text, times in milliseconds since 1970, and the bytes. */
 interface EventRow {
-  event_key: string
-  source_id: number
-  event_id: string
-  event_type: string
-  via: string
-  received_at: Date | string
-  occurred_at: Date | string | null
-  finished: boolean
-  decision_id: string
+  readonly event_key: string
+  readonly source_id: string
+  readonly event_id: string
+  readonly event_type: string
+  readonly via: string
+  readonly received_ms: string
+  readonly occurred_ms: string | null
+  readonly finished: string
+  readonly decision_id: string
+  /** Null where there is none, or where the driver may not have carried it exactly. */
+  readonly body: Uint8Array | null
 }
 
-/** The statement that re-reads events, exported so that its plan can be asserted. */
-export function eventsStatement(schema: string): string {
-  // a join and not EXISTS, which could be answered by reading all final decisions once; the sequence as
-  // a constant, since it would be looked up by its table for every row
-  return `select e.event_key, e.source_id, e.event_id, e.event_type, e.via, e.received_at, e.occurred_at,
-      d.event_key is not null as finished, nextval('${schema}ledger_decisions_decision_id_seq'::regclass) as decision_id
-    from unnest($1::bigint[]) as k(event_key)
-    join ${schema}inbox_events e on e.event_key = k.event_key
-    left join ${schema}ledger_decisions d on d.event_key = k.event_key and d.final`
-}
-
-/** The statement that reads bodies, exported so that its plan can be asserted. */
-export function bodiesStatement(schema: string): string {
-  return `select event_key::text as event_key, body from ${schema}claimed_payloads($1::bigint[])`
+/** The statement that re-reads events and their bodies, exported so that its plan can be asserted. */
+export function claimedStatement(schema: string): string {
+  return `select * from ${schema}claimed_events($1::bigint[])`
 }
 
 /**
@@ -76,22 +68,27 @@ export async function readClaimed(
   reading: EventReading,
 ): Promise<ClaimedEvent[]> {
   const keys = rows.map((row) => row.key.toString())
-  const found = await tx.query<EventRow>({ text: eventsStatement(db.schema), values: [keys] })
+  const found = await tx.query<EventRow>({
+    text: claimedStatement(db.schema),
+    repeated: true,
+    values: [keys],
+    binary: true,
+  })
   const sources = await knownSources(db, tx, found, reading.sources)
-  const bodies = await readBodies(db, tx, keys)
+  const bodies = await inexactBodies(db, tx, found)
   const byKey = new Map(found.map((event) => [event.event_key, event]))
   const claimed: ClaimedEvent[] = []
   rows.forEach((row, index) => {
     const key = keys[index] ?? ''
     const event = byKey.get(key)
-    const source = event === undefined ? undefined : sources.get(event.source_id)
+    const source = event === undefined ? undefined : sources.get(Number(event.source_id))
     if (event === undefined || source === undefined) return
-    const body = bodies.get(key)
+    const body = event.body ?? bodies.get(key)
     const content = body === undefined ? expired : reading.parse(body)
     claimed.push({
       row,
       event: eventOf(row.key, event, source, content),
-      finished: event.finished,
+      finished: event.finished === 'true',
       decisionId: BigInt(event.decision_id),
     })
   })
@@ -112,7 +109,7 @@ async function knownSources(
   const known = sourceRows.get(lookup) ?? new Map<number, KnownSource>()
   sourceRows.set(lookup, known)
   const missing = new Set<number>()
-  for (const { source_id: id } of events) if (!known.has(id)) missing.add(id)
+  for (const { source_id: id } of events) if (!known.has(Number(id))) missing.add(Number(id))
   if (missing.size === 0) return known
   const rows = await tx.query<{
     source_id: number
@@ -131,31 +128,22 @@ async function knownSources(
 }
 
 interface BodyRow {
-  event_key: string
-  body: Uint8Array | null
+  readonly event_key: string
+  readonly body: Uint8Array | null
 }
 
-/** Bodies by event, in binary form; the few that are not plain UTF-8 are read again as text. */
-async function readBodies(
+/** Bodies that are not plain UTF-8, or not there: the few that the binary form left null, read as text. */
+async function inexactBodies(
   db: Database,
   tx: Executor,
-  keys: readonly string[],
+  events: readonly EventRow[],
 ): Promise<ReadonlyMap<string, Uint8Array>> {
-  const text = bodiesStatement(db.schema)
   const bodies = new Map<string, Uint8Array>()
-  const inexact: string[] = []
+  const missing = events.filter(({ body, finished }) => body === null && finished === 'false')
+  if (missing.length === 0) return bodies
   for (const { event_key: key, body } of await tx.query<BodyRow>({
-    text,
-    values: [keys],
-    binary: true,
-  })) {
-    if (body === null) inexact.push(key)
-    else bodies.set(key, body)
-  }
-  if (inexact.length === 0) return bodies
-  for (const { event_key: key, body } of await tx.query<BodyRow>({
-    text,
-    values: [inexact],
+    text: `select event_key::text as event_key, body from ${db.schema}claimed_payloads($1::bigint[])`,
+    values: [missing.map((event) => event.event_key)],
   })) {
     if (body !== null) bodies.set(key, body)
   }
@@ -170,13 +158,13 @@ function eventOf(
 ): InboxEvent {
   return {
     key,
-    sourceId: row.source_id,
+    sourceId: Number(row.source_id),
     source: identity,
     accountAllowed,
     eventId: row.event_id,
     eventType: row.event_type,
-    receivedAt: new Date(row.received_at),
-    occurredAt: row.occurred_at === null ? null : new Date(row.occurred_at),
+    receivedAt: new Date(Number(row.received_ms)),
+    occurredAt: row.occurred_ms === null ? null : new Date(Number(row.occurred_ms)),
     synthetic: row.via !== 'webhook' && row.via !== 'app',
     content,
   }

@@ -25,8 +25,11 @@ export interface Scan {
   rewind(): void
 }
 
-/** Creates a scan at the beginning of the list. */
-export function createScan(ctx: WorkContext): Scan {
+/**
+ * Creates a scan at the beginning of the list. `onFull` is told while a batch runs that took as many
+ * events as it may: there may be work for another loop.
+ */
+export function createScan(ctx: WorkContext, onFull: () => void = () => {}): Scan {
   let after = -1n
   let wrappedAt = performance.now()
   const cooling = new Map<bigint, Cooling>()
@@ -71,6 +74,7 @@ export function createScan(ctx: WorkContext): Scan {
           // other loops of this process go on after what this one has claimed
           const last = keys.at(-1)
           if (last !== undefined && last > after) after = last
+          if (keys.length >= ctx.limits.workBatch) onFull()
         },
       )
       for (const key of report.cooling) cool(key, firstCoolingMs)

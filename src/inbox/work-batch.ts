@@ -150,6 +150,7 @@ class Batch {
       text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker)
         select $1::uuid, $2::bigint[], $3::boolean, $4
         from (select set_config('synchronous_commit', 'off', true)) as unflushed`,
+      repeated: true,
       values: [
         this.#id,
         rows.map((row) => row.key.toString()),
@@ -163,6 +164,7 @@ class Batch {
     const { db } = this.#ctx
     const locked = await tx.query({
       text: `select 1 from ${db.schema}inbox_batches where batch_id = $1 for update`,
+      repeated: true,
       values: [this.#id],
     })
     if (locked.length === 0) throw new BatchOutdated()
@@ -231,10 +233,10 @@ class Batch {
       else retried.push({ row: found.row, delayMs: verdict.delayMs, error: verdict.error })
     }
     const taken = await this.#boundNames(tx, outcomes, bound)
+    const isBound = (name: SourceName): boolean => taken.has(ledger.nameKey(name))
+    const isNew = (name: SourceName): boolean => isBound(name) && !bound.has(ledger.nameKey(name))
     for (const outcome of outcomes) {
       const found = rowOf.get(outcome.event)
-      const isBound = (name: SourceName): boolean => taken.has(ledger.nameKey(name))
-      const isNew = (name: SourceName): boolean => isBound(name) && !bound.has(ledger.nameKey(name))
       // A name that it waits for is bound by this very commit, to an order that was opened a moment ago:
       // it stays ready and looks again, since nothing would wake it.
       if (found === undefined || (outcome.orderId === null && waitsFor(outcome, isNew))) continue

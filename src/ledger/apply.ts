@@ -23,6 +23,9 @@ export interface ApplyContext {
   readonly policy: FindingPolicy
 }
 
+/** A batch of so few decisions is written by a statement that is kept, instead of planned each time. */
+const fewDecisions = 16
+
 /**
  * Writes a batch.
  *
@@ -48,7 +51,7 @@ export async function applyBatch(
     closedPart(s, batch.closedFindings),
     ...inboxParts,
   ].filter((part): part is WritePart => part !== null)
-  const counts = await written(tx, parts)
+  const counts = await written(tx, parts, batch.decided.length <= fewDecisions)
   for (const part of parts) {
     if (part.expected === undefined || counts.get(part.name) === part.expected) continue
     throw new HookledgerError(
@@ -61,9 +64,10 @@ export async function applyBatch(
 async function written(
   tx: Executor,
   parts: readonly WritePart[],
+  repeated: boolean,
 ): Promise<ReadonlyMap<string, number>> {
   try {
-    return await runParts(tx, parts)
+    return await runParts(tx, parts, repeated)
   } catch (error) {
     if (sqlstateOf(error) !== '23505') throw error
     const options = { cause: error }

@@ -71,7 +71,9 @@ async function payers(
   const rows = await tx.query<{ source_id: number; payment_id: string; order_id: string }>({
     text: `select p.source_id, p.payment_id, p.order_id
       from unnest($1::integer[], $2::text[]) as k(source_id, payment_id)
-      join ${db.schema}ledger_payments p on p.source_id = k.source_id and p.payment_id = k.payment_id`,
+      cross join lateral (select * from ${db.schema}ledger_payments p
+        where p.source_id = k.source_id and p.payment_id = k.payment_id offset 0) p`,
+    repeated: true,
     values: [payments.map((each) => each.sourceId), payments.map((each) => each.id)],
   })
   return new Map(rows.map((row) => [`${row.source_id}\n${row.payment_id}`, row.order_id]))

@@ -2,7 +2,7 @@
  * Locks orders and reads them. Existing ones are locked sorted, FOR NO KEY UPDATE SKIP LOCKED: an
  * order that somebody else holds (another worker, the app's own checkout) is left for later, never
  * waited for. New ones are inserted sorted; only that insert can wait, and only for `lock_timeout`.
- * Rows are re-read after the locks, in statements of their own.
+ * Rows are read after the locks, by a statement of their own inside the database's function.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
 import type {
@@ -35,11 +35,9 @@ export async function lockOrders(
   ids: readonly string[],
   openable: readonly NewOrder[],
 ): Promise<LockedOrders> {
-  const ledgers = new Map<string, OrderLedger>()
   const wanted = [...new Set(ids)].sort(byteOrder)
-  if (wanted.length === 0) return { ledgers, held: new Set() }
-  for (const row of await lockExisting(db, tx, wanted)) ledgers.set(row.order_id, ledgerOf(row))
-  const existing = [...ledgers.keys()]
+  if (wanted.length === 0) return { ledgers: new Map(), held: new Set() }
+  const ledgers = await lockExisting(db, tx, wanted)
   const missing = wanted.filter((id) => !ledgers.has(id))
   for (const id of await insertNew(db, tx, missing, openable)) ledgers.set(id.id, newLedger(id))
   const free = missing.filter((id) => !ledgers.has(id))
@@ -47,35 +45,34 @@ export async function lockOrders(
   // what can be opened and was neither locked nor inserted is being made by somebody else
   for (const order of openable)
     if (!ledgers.has(order.id) && wanted.includes(order.id)) held.add(order.id)
-  if (existing.length > 0) await readRows(db, tx, existing, ledgers)
   return { ledgers, held }
 }
 
-interface OrderRow {
-  order_id: string
-  workflow: string
-  source_id: number | null
-  provider: string | null
-  provider_account: string | null
-  state: string
-  subject: string | null
-  expected_amount: string | null
-  currency: string | null
-  version: string
+/** The statement that locks orders and reads them, exported so that its plan can be asserted. */
+export function lockedStatement(schema: string): string {
+  return `select * from ${schema}locked_orders($1::text[])`
 }
 
+/** Locks what nobody else holds, with everything that hangs on it. */
 async function lockExisting(
   db: Database,
   tx: Executor,
   ids: readonly string[],
-): Promise<OrderRow[]> {
-  return tx.query<OrderRow>({
-    text: `select order_id, workflow, source_id, provider_account, state, subject, expected_amount, currency, version,
-        (select s.provider from ${db.schema}sources s where s.source_id = o.source_id) as provider
-      from ${db.schema}orders o where order_id = any ($1::text[]) order by order_id
-      for no key update of o skip locked`,
+): Promise<Map<string, OrderLedger>> {
+  const rows = await tx.query<LedgerRow>({
+    text: lockedStatement(db.schema),
+    repeated: true,
     values: [ids],
   })
+  const ledgers = new Map<string, OrderLedger>()
+  for (const row of rows) {
+    const ledger = ledgers.get(row.order_id)
+    if (row.kind === 'order') ledgers.set(row.order_id, ledgerOf(row))
+    else if (row.kind === 'payment') ledger?.payments.push(paymentOf(row))
+    else if (row.kind === 'entitlement') ledger?.entitlements.push(entitlementOf(row))
+    else ledger?.effects.push(effectOf(row))
+  }
+  return ledgers
 }
 
 async function insertNew(
@@ -94,6 +91,7 @@ async function insertNew(
     text: `insert into ${db.schema}orders (order_id, workflow, state)
       select * from unnest($1::text[], $2::text[], $3::text[]) as n(order_id, workflow, state) order by order_id
       on conflict (order_id) do nothing returning order_id`,
+    repeated: true,
     values: [sorted.map((o) => o.id), sorted.map((o) => o.workflow), sorted.map((o) => o.initial)],
   })
   return rows.flatMap((row) => orders.get(row.order_id) ?? [])
@@ -106,25 +104,26 @@ async function existingAmong(
 ): Promise<Set<string>> {
   const rows = await tx.query<{ order_id: string }>({
     text: `select order_id from ${db.schema}orders where order_id = any ($1::text[])`,
+    repeated: true,
     values: [ids],
   })
   return new Set(rows.map((row) => row.order_id))
 }
 
-function ledgerOf(row: OrderRow): OrderLedger {
+function ledgerOf(row: LedgerRow): OrderLedger {
   return {
     id: row.order_id,
-    workflow: row.workflow,
+    workflow: row.workflow ?? '',
     sourceId: row.source_id,
     provider: row.provider,
     providerAccount: row.provider_account,
-    state: row.state,
-    subject: row.subject,
+    state: row.state ?? '',
+    subject: row.name,
     expected:
-      row.expected_amount === null || row.currency === null
+      row.amount === null || row.currency === null
         ? null
-        : Object.freeze({ amount: BigInt(row.expected_amount), currency: row.currency }),
-    version: BigInt(row.version),
+        : Object.freeze({ amount: BigInt(row.amount), currency: row.currency }),
+    version: BigInt(row.version ?? 0),
     stored: true,
     payments: [],
     effects: [],
@@ -150,42 +149,11 @@ function newLedger(order: NewOrder): OrderLedger {
   }
 }
 
-/** Everything that hangs on the orders, in one round trip: rows of three tables in columns they share. */
-async function readRows(
-  db: Database,
-  tx: Executor,
-  ids: readonly string[],
-  ledgers: ReadonlyMap<string, OrderLedger>,
-): Promise<void> {
-  const s = db.schema
-  const rows = await tx.query<LedgerRow>({
-    text: `select 'payment' as kind, order_id, payment_id as name, null::text as other, source_id,
-        amount, currency, applied as active, true as stated, null::jsonb as data,
-        null::timestamptz as valid_until, recorded_at as at, decision_id
-      from ${s}ledger_payments where order_id = any ($1::text[])
-      union all
-      select 'effect ' || effect_type, order_id, effect_reference, payment_id, null,
-        amount, currency, true, true, data, null, null, decision_id
-      from ${s}fulfillment_effects where order_id = any ($1::text[])
-      union all
-      select 'entitlement', order_id, subject, entitlement, null,
-        quantity, null, active, stated, null, valid_until, null, granted_by
-      from ${s}entitlements where order_id = any ($1::text[])
-      order by at, decision_id, kind, name, other`,
-    values: [ids],
-  })
-  for (const row of rows) {
-    const ledger = ledgers.get(row.order_id)
-    if (row.kind === 'payment') ledger?.payments.push(paymentOf(row))
-    else if (row.kind === 'entitlement') ledger?.entitlements.push(entitlementOf(row))
-    else ledger?.effects.push(effectOf(row))
-  }
-}
-
 interface LedgerRow {
-  /** `payment`, `entitlement`, or `effect <type>`. */
+  /** `order`, `payment`, `entitlement`, or `effect <type>`. Orders come first. */
   kind: string
   order_id: string
+  /** Of an order its subject. */
   name: string
   other: string | null
   source_id: number | null
@@ -196,6 +164,11 @@ interface LedgerRow {
   data: Record<string, unknown> | null
   valid_until: Date | string | null
   decision_id: string | null
+  workflow: string | null
+  state: string | null
+  provider: string | null
+  provider_account: string | null
+  version: string | null
 }
 
 function paymentOf(row: LedgerRow): LedgerPayment {

@@ -43,8 +43,10 @@ export async function lookupNames(
   }>({
     text: `select n.source_id, n.kind, n.name, n.order_id, o.workflow
       from unnest($1::integer[], $2::text[], $3::text[]) as k(source_id, kind, name)
-      join ${db.schema}order_names n on n.source_id = k.source_id and n.kind = k.kind and n.name = k.name
-      join ${db.schema}orders o on o.order_id = n.order_id`,
+      cross join lateral (select * from ${db.schema}order_names n
+        where n.source_id = k.source_id and n.kind = k.kind and n.name = k.name offset 0) n
+      cross join lateral (select o.workflow from ${db.schema}orders o where o.order_id = n.order_id offset 0) o`,
+    repeated: true,
     values: [
       distinct.map((n) => n.sourceId),
       distinct.map((n) => n.kind),
@@ -93,6 +95,7 @@ export async function writeNames(
       order by source_id, kind collate "C", name collate "C"
       on conflict (source_id, kind, name) do update set order_id = coalesce(n.order_id, excluded.order_id)
       returning source_id, kind, name, order_id`,
+    repeated: true,
     values: [
       sorted.map((n) => n.sourceId),
       sorted.map((n) => n.kind),

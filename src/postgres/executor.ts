@@ -18,6 +18,8 @@ export interface Statement {
   readonly values?: readonly Value[]
   /** Prepared under this name, once for each connection; the text must be the same for ever. */
   readonly name?: string
+  /** Runs again and again with the same text: prepared by itself, where connections keep that. */
+  readonly repeated?: boolean
   readonly binary?: boolean
   /** The app's own SQL: exactly one statement, bound and read as the app has set up its driver. */
   readonly extended?: boolean

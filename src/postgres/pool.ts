@@ -15,6 +15,7 @@ import type {
   Value,
 } from './executor.ts'
 import { Permits } from './permits.ts'
+import { forgetPrepared, isPreparedElsewhere, keepsPrepared, preparedName } from './prepared.ts'
 import { resultParsers } from './result-parsers.ts'
 import { schemaPrefix } from './schema-name.ts'
 import { classify, sqlstateOf, withoutValues } from './sqlstate.ts'
@@ -118,7 +119,7 @@ class PooledDatabase implements Database {
     const client = await this.#checkOut()
     const guard = guardConnection(client)
     try {
-      const { rows } = await run<R>(client, statement, this.#answerWithinMs)
+      const { rows } = await run<R>(client, statement, this.#answerWithinMs, this.#pool)
       // a transaction that somebody left open would have swallowed the statement without committing it
       if (!isOutside(client)) throw notCommitted()
       guard.assertDurable()
@@ -164,7 +165,7 @@ class PooledDatabase implements Database {
         answerWithinMs,
       )
       if (guard.wasInside()) throw notCommitted()
-      const result = await work(executorOf(client, answerWithinMs))
+      const result = await work(executorOf(client, answerWithinMs, this.#pool))
       if (options.beforeCommit !== undefined) await options.beforeCommit()
       if (statusOf(client) === 'I') throw endedInside()
       committing = true
@@ -272,15 +273,16 @@ const binaryTypes = {
   },
 } as unknown as pg.CustomTypesConfig
 
-/** An executor over one connection, such as the app's own transaction. */
+/** An executor over one connection, such as the app's own transaction; prepares only where `pool` is given. */
 export function executorOf(
   client: Pick<pg.ClientBase, 'query'>,
   answerWithinMs?: number,
+  pool?: PoolLike,
 ): Executor {
   return {
     query: async <R extends object>(statement: Statement) =>
-      (await run<R>(client, statement, answerWithinMs)).rows,
-    execute: (statement) => run(client, statement, answerWithinMs),
+      (await run<R>(client, statement, answerWithinMs, pool)).rows,
+    execute: (statement) => run(client, statement, answerWithinMs, pool),
   }
 }
 
@@ -309,8 +311,10 @@ async function run<R extends object>(
   client: Pick<pg.ClientBase, 'query'>,
   statement: Statement,
   answerWithinMs: number | undefined,
+  pool: PoolLike | undefined,
 ): Promise<Result<R>> {
   const { text, values = [], extended = false } = statement
+  const name = statement.name ?? repeatedName(statement, pool)
   const form = extended
     ? { values: [...values], queryMode: 'extended' } // the app's own: as its driver binds and reads values
     : {
@@ -321,14 +325,22 @@ async function run<R extends object>(
   try {
     const result = await client.query<R & pg.QueryResultRow>({
       text,
-      ...(statement.name === undefined ? {} : { name: statement.name }),
+      ...(name === undefined ? {} : { name }),
       ...form,
       ...deadlineOf(statement.withinMs ?? answerWithinMs),
     } as pg.QueryConfig)
     return { rows: result.rows, rowCount: result.rowCount ?? 0 }
   } catch (error) {
+    if (pool !== undefined && isPreparedElsewhere(sqlstateOf(error))) forgetPrepared(pool)
     throw extended ? error : withoutValues(error)
   }
+}
+
+function repeatedName(
+  { text, repeated = false }: Statement,
+  pool: PoolLike | undefined,
+): string | undefined {
+  return repeated && pool !== undefined && keepsPrepared(pool) ? preparedName(text) : undefined
 }
 
 /** How long a rollback may take where no other deadline is set, in milliseconds. */

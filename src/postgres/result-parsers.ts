@@ -36,12 +36,17 @@ export const resultParsers: pg.CustomTypesConfig = {
 
 /** `2026-11-30 15:04:05.123456+00`, in whatever zone the session is; zones of old had seconds too. */
 function time(text: string): Date {
-  // rows that were written together have the same time: it is read once
-  if (text !== lastTime.text) lastTime = { text, ms: readTime(text) }
-  return new Date(lastTime.ms)
+  // rows that were written together have the same times: each is read once
+  let ms = recentTimes.get(text)
+  if (ms === undefined) {
+    if (recentTimes.size >= 64) recentTimes.clear()
+    ms = readTime(text)
+    recentTimes.set(text, ms)
+  }
+  return new Date(ms)
 }
 
-let lastTime = { text: '', ms: Number.NaN }
+const recentTimes = new Map<string, number>()
 
 function readTime(text: string): number {
   const found =

@@ -103,7 +103,7 @@ const keptBodies: readonly Right[] = [
 const decisionColumns =
   'decision_id, event_key, order_id, workflow, kind, final, from_state, to_state, entitles, reason, evidence, workflow_version, actor, attempts, supersedes'
 
-/** Decides and records. It adds to the ledger and takes nothing from it; bodies come from `claimed_payloads`. */
+/** Decides and records. It adds to the ledger and takes nothing from it; bodies come from `claimed_events`. */
 const worker: readonly Right[] = [
   ...records,
   ...keptBodies,
@@ -148,7 +148,7 @@ const worker: readonly Right[] = [
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
-  ...execute('claimed_payloads(bigint[])'),
+  ...execute('claimed_events(bigint[])', 'claimed_payloads(bigint[])', 'locked_orders(text[])'),
   ...upkeep,
 ]
 

@@ -23,13 +23,17 @@ export interface WritePart {
   readonly atLeast?: string
 }
 
-/** Runs all parts as one statement and returns how many rows each one wrote, by name. */
+/**
+ * Runs all parts as one statement and returns how many rows each one wrote, by name. Only for few rows is
+ * it `repeated`: a plan that is kept may be older than the tables' growth, and many rows are worth their own.
+ */
 export async function runParts(
   tx: Executor,
   parts: readonly WritePart[],
+  repeated = false,
 ): Promise<ReadonlyMap<string, number>> {
   if (parts.length === 0) return new Map()
-  const counts = await runStatement(tx, parts)
+  const counts = await runStatement(tx, parts, repeated)
   const short = new Set(
     parts.flatMap(({ name, atLeast }) =>
       atLeast !== undefined && (counts.get(name) ?? 0) < (counts.get(atLeast) ?? 0)
@@ -41,6 +45,7 @@ export async function runParts(
     await runStatement(
       tx,
       parts.filter(({ name }) => short.has(name)),
+      false,
     )
   return counts
 }
@@ -48,6 +53,7 @@ export async function runParts(
 async function runStatement(
   tx: Executor,
   parts: readonly WritePart[],
+  repeated: boolean,
 ): Promise<ReadonlyMap<string, number>> {
   const values: Value[] = []
   const queries: string[] = []
@@ -59,6 +65,7 @@ async function runStatement(
   const counts = parts.map((part) => `(select count(*)::integer from ${part.name}) as ${part.name}`)
   const [row] = await tx.query<Record<string, number>>({
     text: `with ${queries.join(',\n')}\nselect ${counts.join(', ')}`,
+    repeated,
     values,
   })
   return new Map(parts.map((part) => [part.name, row?.[part.name] ?? 0]))

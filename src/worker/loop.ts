@@ -20,6 +20,8 @@ export interface Loop {
   start(): void
   /** Runs a turn now, or right after the one that is running. */
   wake(): void
+  /** Whether it waits for work: waking it starts a turn at once. */
+  isIdle(): boolean
   /** Stops after the turn that is running; resolves when it ended. */
   stop(): Promise<void>
 }
@@ -73,6 +75,7 @@ export function createLoop(options: LoopOptions): Loop {
       woken = true
       interrupt?.()
     },
+    isIdle: () => interrupt !== null && !woken,
     async stop() {
       stopped = true
       interrupt?.()

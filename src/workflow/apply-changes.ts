@@ -4,7 +4,6 @@
  */
 import { printable } from './checked-text.ts'
 import type { EntitlementClaim } from './decision.ts'
-import { plainOutcome } from './fold-outcomes.ts'
 import { recordedPayment, type SortedChange } from './sorted-change.ts'
 import type { LedgerEntitlement, LedgerPayment, OrderLedger } from './order.ts'
 import type { FindingDraft, Outcome, OutcomeKind, PaymentOutcome } from './outcome.ts'
@@ -33,40 +32,48 @@ export function applyChanges(
   ledger.state = to
   ledger.version += 1n
   const difference = stateEntitlements(ledger, wanted, entitles(workflow, to), decisionId)
-  const base = plainOutcome(
-    { decisionId, claim, ledger },
-    kinds[decision.kind],
-    reasonOf(change, from, to),
-  )
   return {
-    ...base,
+    decisionId,
+    event: claim.event,
+    kind: kinds[decision.kind],
+    reason: reasonOf(change, from, to),
+    orderId: ledger.id,
+    workflow: ledger.workflow,
+    workflowVersion: workflow.version,
     from,
     to,
+    entitles: entitles(workflow, to),
+    evidence: evidenceOf(change, difference),
     payment: recorded === undefined ? change.payment : null,
     appliesPayment: change.paymentIsNew && recorded !== undefined ? recorded.id : null,
     effects: change.fresh,
+    learned: claim.learned,
     findings,
     granted: difference.granted,
     revoked: difference.revoked,
-    evidence: {
-      ...decision.evidence,
-      ...(change.payment === null
-        ? {}
-        : {
-            payment: change.payment.id,
-            amount: change.payment.amount,
-            currency: change.payment.currency,
-          }),
-      ...(change.absorbed.length === 0
-        ? {}
-        : { absorbed: change.absorbed.map((row) => [row.type, row.reference]) }),
-      ...(change.fresh.length === 0
-        ? {}
-        : { effects: change.fresh.map((row) => [row.type, row.reference]) }),
-      ...(difference.granted.length === 0 ? {} : { granted: difference.granted }),
-      ...(difference.revoked.length === 0 ? {} : { revoked: difference.revoked }),
-    },
+    wait: null,
   }
+}
+
+/** What the workflow declared, and what the decision names, makes and changes. */
+function evidenceOf(
+  change: SortedChange,
+  { granted, revoked }: Difference,
+): Record<string, unknown> {
+  const { decision, payment, absorbed, fresh } = change
+  const evidence: Record<string, unknown> = { ...decision.evidence }
+  if (payment !== null) {
+    Object.assign(evidence, {
+      payment: payment.id,
+      amount: payment.amount,
+      currency: payment.currency,
+    })
+  }
+  if (absorbed.length > 0) evidence['absorbed'] = absorbed.map((row) => [row.type, row.reference])
+  if (fresh.length > 0) evidence['effects'] = fresh.map((row) => [row.type, row.reference])
+  if (granted.length > 0) evidence['granted'] = granted
+  if (revoked.length > 0) evidence['revoked'] = revoked
+  return evidence
 }
 
 function reasonOf(change: SortedChange, from: string, to: string): string {

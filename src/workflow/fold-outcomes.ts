@@ -22,8 +22,8 @@ export interface At {
 /** An outcome that leaves the order in its state; the event's names are learned. */
 export function plainOutcome(at: At, kind: OutcomeKind, reason: string): Outcome {
   const { claim, ledger } = at
+  // all fields by name, and not over a copy of empty ones: this is made for every event
   return {
-    ...emptyOutcome,
     decisionId: at.decisionId,
     event: claim.event,
     kind,
@@ -34,7 +34,15 @@ export function plainOutcome(at: At, kind: OutcomeKind, reason: string): Outcome
     from: ledger.state,
     to: ledger.state,
     entitles: entitles(claim.candidate.workflow, ledger.state),
+    evidence: emptyOutcome.evidence,
+    payment: null,
+    appliesPayment: null,
+    effects: emptyOutcome.effects,
     learned: ledger.stored ? claim.learned : [],
+    findings: emptyOutcome.findings,
+    granted: emptyOutcome.granted,
+    revoked: emptyOutcome.revoked,
+    wait: null,
   }
 }
 

@@ -229,7 +229,7 @@ function answer(
     case 'defer':
       return deferral(at, decision)
     default:
-      return judge({ ...at, decision, context })
+      return judge({ decisionId, claim, ledger, decision, context })
   }
 }
 

@@ -50,7 +50,19 @@ export function sortChange(judged: Judged): SortedChange {
       ? null
       : { id: named.id, amount: named.money.amount, currency: named.money.currency, applied: true }
   const paymentIsNew = payment !== null && recorded?.applied !== true
-  return { ...judged, workflow, fresh, absorbed, payment, paymentIsNew }
+  const { decisionId, context } = judged
+  return {
+    decisionId,
+    claim,
+    ledger,
+    decision,
+    context,
+    workflow,
+    fresh,
+    absorbed,
+    payment,
+    paymentIsNew,
+  }
 }
 
 function wantedEffects(workflow: Workflow, decision: Change): LedgerEffect[] {

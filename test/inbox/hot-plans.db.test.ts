@@ -129,7 +129,7 @@ describe('the plans of hot statements', () => {
     // every kind of access was really seen
     for (const part of [
       'for update skip locked',
-      'claimed_payloads',
+      'claimed_events',
       'order_names n',
       'no key update',
       'ledger_payments where',
