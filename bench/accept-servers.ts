@@ -1,15 +1,17 @@
 /**
- * The servers that `accept` and `latency` compare: ours, the same without a database, and the handler
- * that most people write: Express, one transaction a request in which the event is recorded and applied.
+ * The servers that `accept` and `latency` compare: ours, the same without a database, ours as far as the
+ * signature only, and the handler that most people write: Express, one transaction a request in which the
+ * event is recorded and applied.
  */
 import express from 'express'
 import type { AddressInfo } from 'node:net'
 import type pg from 'pg'
 import Stripe from 'stripe'
 import { partsOf } from '../src/hookledger.ts'
-import { createDatabase } from '../src/postgres/pool.ts'
+import { createDatabase, type PoolLike } from '../src/postgres/pool.ts'
 import { migrate } from '../src/postgres/migrate.ts'
 import { createHookledgerServer } from '../src/server/server.ts'
+import { absentDatabase } from './absent-database.ts'
 import { benchHookledger, benchSecret } from './license.ts'
 
 /** A server to send deliveries to. */
@@ -19,7 +21,7 @@ export interface AcceptServer {
 }
 
 /** The kinds of servers. */
-export type AcceptKind = 'hookledger' | 'no_database' | 'express_handler'
+export type AcceptKind = 'hookledger' | 'no_database' | 'signature_only' | 'express_handler'
 
 /** Starts a server of a kind over a pool; `schema` is made for it. */
 export async function startAcceptServer(
@@ -31,11 +33,18 @@ export async function startAcceptServer(
     await migrateHandler(pool, schema)
     return startHandler(pool, schema)
   }
-  await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 2 })
-  return startOurs(pool, schema, kind === 'hookledger')
+  if (kind === 'hookledger') {
+    await migrate(createDatabase(pool, schema), { environment: 'test', partitionsAheadDays: 2 })
+    return startOurs(pool, schema)
+  }
+  return startOurs(absentDatabase(), schema, kind === 'signature_only')
 }
 
-async function startOurs(pool: pg.Pool, schema: string, stores: boolean): Promise<AcceptServer> {
+async function startOurs(
+  pool: PoolLike,
+  schema: string,
+  onlySignature = false,
+): Promise<AcceptServer> {
   const hookledger = benchHookledger(pool, schema)
   const parts = partsOf(hookledger)
   const { source } = parts.config.sources.get('stripe') ?? { source: undefined }
@@ -43,7 +52,7 @@ async function startOurs(pool: pg.Pool, schema: string, stores: boolean): Promis
     limits: parts.config.limits,
     ready: () => Promise.resolve(true),
     hasSource: (name) => name === 'stripe',
-    ingest: stores
+    ingest: !onlySignature
       ? (request) => hookledger.ingest(request)
       : ({ headers, rawBody }) => {
           // all that ours does before it stores: the signature, and the names of the events

@@ -1,6 +1,7 @@
 /**
  * `accept`: signed Stripe events over 64 connections, each answered 200 when it is durably stored;
- * against the usual Express handler, and against the same server without a database.
+ * against the usual Express handler, and against the same server without a database. What the server does
+ * with nothing but the signature is shown beside them.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,9 +14,12 @@ import type { BenchContext, Report } from './report.ts'
 import { dropSchemas, settle } from './server.ts'
 
 const connections = 64
-const kinds: readonly AcceptKind[] = process.env['ONLY']
-  ? ['hookledger']
-  : ['hookledger', 'express_handler', 'no_database']
+const kinds: readonly AcceptKind[] = [
+  'hookledger',
+  'express_handler',
+  'no_database',
+  'signature_only',
+]
 
 /** Runs the comparison. */
 export async function benchAccept({ server, options, log }: BenchContext): Promise<Report> {
@@ -54,7 +58,11 @@ export async function benchAccept({ server, options, log }: BenchContext): Promi
       const rounds = (rates.get(name) ?? []).map(Math.round)
       return { name, rounds, median: median(rounds) }
     }),
-    ratios: { vs_handler: ratio('express_handler'), vs_no_database: ratio('no_database') },
+    ratios: {
+      vs_handler: ratio('express_handler'),
+      vs_no_database: ratio('no_database'),
+      vs_signature_only: ratio('signature_only'),
+    },
     floors: { vs_handler: 4, vs_no_database: 0.5 },
   }
 }
@@ -70,12 +78,7 @@ async function runRound(
   const child = fork(
     fileURLToPath(new URL('accept-child.js', import.meta.url)),
     [kind, url, schema, String(poolSize)],
-    {
-      execArgv: [
-        ...process.execArgv,
-        ...(process.env['CHILD_ARGS'] ?? '').split(' ').filter(Boolean),
-      ],
-    },
+    { execArgv: process.execArgv },
   )
   try {
     const port = await portOf(child)

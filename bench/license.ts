@@ -8,7 +8,7 @@ import {
   stripe,
   type Hookledger,
 } from '../src/index.ts'
-import type pg from 'pg'
+import type { PoolLike } from '../src/postgres/pool.ts'
 import type { ApplyInput, Workflow } from '../src/workflow/workflow.ts'
 
 /** What deliveries are signed with. */
@@ -46,7 +46,7 @@ export function defineLicense(apply?: Apply): Workflow {
 
 /** Hookledger with the bench's source over a pool. */
 export function benchHookledger(
-  pool: pg.Pool,
+  pool: PoolLike,
   schema: string,
   options: Partial<Parameters<typeof createHookledger>[0]> = {},
 ): Hookledger {
