@@ -38,8 +38,8 @@ create function /* schema */locked_orders(ids text[])
 returns table (kind text, order_id text, name text, other text, source_id integer, amount bigint, currency text,
   active boolean, stated boolean, data jsonb, valid_until timestamptz, decision_id bigint, at timestamptz,
   workflow text, state text, provider text, provider_account text, version bigint)
-language plpgsql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan rows 1000 as $$
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan rows 1000 as $$
 #variable_conflict use_column
 declare
   locked text[];

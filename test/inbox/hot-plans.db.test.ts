@@ -132,7 +132,7 @@ describe('the plans of hot statements', () => {
       'claimed_events',
       'order_names n',
       'no key update',
-      'ledger_payments where',
+      'ledger_payments p where',
       'insert into',
       'inbox_delayed',
       'current_entitlements',

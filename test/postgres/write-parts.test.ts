@@ -36,6 +36,7 @@ describe('runParts', () => {
         text: `with first as (insert into a select $1, $2, $1 returning 1),
 helper as (select $3::text::jsonb), second as (delete from b where c = $4::bigint returning 1)
 select (select count(*)::integer from first) as first, (select count(*)::integer from second) as second`,
+        repeated: false,
         values: ['x', 'y', '{}', 7],
       },
     ])
