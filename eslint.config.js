@@ -5,6 +5,7 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      '.bench/',
       'node_modules/',
       '.hookledger/',
       'coverage/',

@@ -15,6 +15,7 @@ import { logSignals } from './observe/log.ts'
 import type { Executor, Statement } from './postgres/executor.ts'
 import type { StripeEvents } from './providers/stripe-event-types.ts'
 import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
+import type { AppOperation } from './workflow/outbox-port.ts'
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
 
 /**
@@ -36,6 +37,18 @@ export interface OpenOrderRequest extends OpenOrder {
   readonly workflow: string
 }
 
+/** The outbox as the app uses it. */
+export interface Outbox {
+  /**
+   * Records an operation in the app's own transaction: it is sent once that commits, and never if it does
+   * not. `existed`: the same destination and key were recorded before, and it is not sent again.
+   *
+   * @throws HookledgerError HKL_OUTBOX_CHANGED when this key was recorded with another body
+   * @example await hookledger.outbox.add(client, { to: 'email', key: `welcome:${userId}`, body: { … } })
+   */
+  add(tx: TransactionLike, operation: AppOperation): Promise<'added' | 'existed'>
+}
+
 /** What users hold. Creating it connects to nothing. */
 export interface Hookledger {
   /** The limits that hold: what the mounts of a framework take beside `ingest`. */
@@ -46,13 +59,15 @@ export interface Hookledger {
   ingest(request: IngestRequest): Promise<IngestOutcome>
   /** Opens an order in the app's own transaction. Never throws on an order that exists. */
   openOrder(tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult>
+  /** Operations of the app's own: recorded in its transaction, sent after the commit. */
+  readonly outbox: Outbox
   /** What a subject may use now. */
   entitlements(subject: string): Promise<CurrentEntitlement[]>
-  /** Works off what is ready within a budget, for hosts with no long-lived worker. */
+  /** Decides and sends what is due within a budget, for hosts with no long-lived worker. */
   runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult>
-  /** Checks, registers and starts a worker in this process. */
+  /** Checks, registers and starts a worker and a dispatcher in this process. */
   start(options?: { readonly loops?: number }): Promise<void>
-  /** Stops the worker, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
+  /** Stops both, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
   stop(options?: { readonly timeoutMs?: number }): Promise<void>
 }
 
@@ -75,6 +90,11 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   const parts = new HookledgerParts(options)
   if (options.log !== undefined) logSignals(parts.signals, options.log)
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
+  let dispatcher: Awaited<ReturnType<HookledgerParts['dispatcher']>> | undefined
+  const outbox: Outbox = Object.freeze({
+    add: (tx: TransactionLike, operation: AppOperation) =>
+      parts.addOperation(appExecutor(tx), operation),
+  })
   const hookledger: Hookledger = Object.freeze({
     get limits() {
       return parts.config.limits
@@ -87,17 +107,22 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       })(request, receiving),
     ingest: (request: IngestRequest) => parts.receiver().ingest(request),
     openOrder: (tx: TransactionLike, order: OpenOrderRequest) => open(parts, tx, order),
+    outbox,
     entitlements: (subject: string) => currentEntitlements(parts.database(), subject),
     runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
     start: async (starting: { readonly loops?: number } = {}) => {
       if (worker !== undefined) return
       await parts.register()
       worker = await parts.worker(starting)
+      dispatcher = await parts.dispatcher()
       await worker.start()
+      dispatcher.start()
     },
     stop: async (stopping: { readonly timeoutMs?: number } = {}) => {
-      await worker?.stop(stopping.timeoutMs ?? 10_000)
+      const timeoutMs = stopping.timeoutMs ?? 10_000
+      await Promise.all([worker?.stop(timeoutMs), dispatcher?.stop(timeoutMs)])
       worker = undefined
+      dispatcher = undefined
       await parts.close()
     },
   })

@@ -2,6 +2,7 @@
 import type { StripeEvents } from '../providers/stripe-event-types.ts'
 import type { EventsOf } from '../workflow/define-workflow.ts'
 import type { ReceivedEvent } from '../workflow/event.ts'
+import type { HandlerOutbox } from '../workflow/outbox-port.ts'
 import type { PlainHandler } from '../workflow/registry.ts'
 import type { Resolution } from '../workflow/resolution.ts'
 import type { UserExecutor } from '../workflow/workflow.ts'
@@ -10,7 +11,7 @@ type Events<SourceName extends string> = EventsOf<{ readonly stripe: StripeEvent
 
 /**
  * A handler for an event that concerns no order: runs once, in the engine's own transaction. What it
- * writes through `db` and "this event is processed" commit together.
+ * writes through `db`, what it adds to `outbox` and "this event is processed" commit together.
  *
  * @example handle('stripe', 'account.updated', async ({ event, db }) => { await db.query('…', [event.id]) })
  */
@@ -23,6 +24,7 @@ export function handle<
   run: (input: {
     readonly event: ReceivedEvent<Events<SourceName>[Type]>
     readonly db: UserExecutor
+    readonly outbox: HandlerOutbox
   }) => Promise<Resolution | void>,
 ): PlainHandler {
   return {

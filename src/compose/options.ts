@@ -7,6 +7,8 @@ import { nearest } from '../core/nearest.ts'
 import type { Combine } from '../ledger/register.ts'
 import type { FindingPolicy } from '../ledger/findings.ts'
 import type { LogTarget } from '../observe/log.ts'
+import { contractProblem } from '../outbox/promise.ts'
+import type { Destination } from '../outbox/destination.ts'
 import type { PoolLike } from '../postgres/pool.ts'
 import { defaultSchema, schemaPrefix } from '../postgres/schema-name.ts'
 import type { Source } from '../providers/provider.ts'
@@ -27,6 +29,8 @@ export interface HookledgerOptions {
   readonly sources: Readonly<Record<string, Source>>
   readonly workflows?: readonly Workflow[] | undefined
   readonly handlers?: readonly PlainHandler[] | undefined
+  /** Where operations go, by the name that stands in `send: [{ to }]` and in `outbox.add`. */
+  readonly destinations?: Readonly<Record<string, Destination>> | undefined
   /** How the rows of one subject and entitlement combine; `any` where none is declared. */
   readonly entitlements?: Readonly<Record<string, Combine>> | undefined
   readonly findings?: FindingOptions | undefined
@@ -64,6 +68,7 @@ export interface ResolvedConfig {
   readonly sources: ReadonlyMap<string, ConfiguredSource>
   readonly workflows: readonly Workflow[]
   readonly handlers: readonly PlainHandler[]
+  readonly destinations: ReadonlyMap<string, Destination>
   readonly registry: Registry
   readonly limits: Limits
   readonly findings: FindingPolicy
@@ -78,6 +83,7 @@ const known: readonly (keyof HookledgerOptions)[] = [
   'sources',
   'workflows',
   'handlers',
+  'destinations',
   'entitlements',
   'findings',
   'limits',
@@ -100,9 +106,12 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
   const sources = resolveSources(options, environment)
   const workflows = [...(options.workflows ?? [])]
   const handlers = [...(options.handlers ?? [])]
+  const destinations = resolveDestinations(options.destinations ?? {})
   for (const workflow of workflows) {
     for (const name of workflow.sources)
       requireKnown(`source of workflow "${workflow.name}"`, name, sources.keys())
+    for (const name of workflow.destinations ?? [])
+      requireKnown(`destination of workflow "${workflow.name}"`, name, destinations.keys())
   }
   for (const handler of handlers)
     requireKnown('source of a handler', handler.source, sources.keys())
@@ -118,6 +127,7 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     sources,
     workflows,
     handlers,
+    destinations,
     registry: createRegistry(workflows, handlers),
     limits: resolveLimits(options.limits ?? {}),
     findings: resolveFindings(options.findings ?? {}),
@@ -163,6 +173,26 @@ function resolveSources(
     sources.set(name, { name, source, account: source.account ?? name, environment })
   }
   return sources
+}
+
+function resolveDestinations(
+  given: Readonly<Record<string, Destination>>,
+): ReadonlyMap<string, Destination> {
+  const destinations = new Map(Object.entries(given))
+  for (const [name, destination] of destinations) {
+    if (!/^[a-z0-9][a-z0-9_-]{0,62}$/i.test(name)) {
+      throw invalid(
+        `destination "${name.slice(0, 80)}": a name must be letters, digits, - or _, at most 63`,
+      )
+    }
+    if (typeof destination?.call !== 'function' || typeof destination.encode !== 'function')
+      throw invalid(
+        `destination "${name}" is not a destination: use http(…), stripe(…) or one of your own`,
+      )
+    const problem = contractProblem(destination.contract)
+    if (problem !== null) throw invalid(`destination "${name}": ${problem}`)
+  }
+  return destinations
 }
 
 function resolveLimits(given: Partial<Limits>): Limits {

@@ -2,8 +2,9 @@
 import type { Signals } from '../core/signals.ts'
 import type { Settled } from '../inbox/outcome-parts.ts'
 
-/** Emits one signal an event, if anybody listens. */
+/** Emits one signal an event, if anybody listens, and one for the operations that were recorded. */
 export function emitOutcomes(signals: Signals, settled: readonly Settled[]): void {
+  emitOperations(signals, settled)
   if (!signals.has('inbox.event.decided')) return
   const now = Date.now()
   for (const { row, outcome } of settled) {
@@ -30,4 +31,12 @@ export function emitOutcomes(signals: Signals, settled: readonly Settled[]): voi
       ageMs: now - event.receivedAt.getTime(),
     })
   }
+}
+
+function emitOperations(signals: Signals, settled: readonly Settled[]): void {
+  const destinations = new Set<string>()
+  for (const { outcome } of settled)
+    for (const { destination } of outcome.operations) destinations.add(destination)
+  if (destinations.size > 0)
+    signals.emit('outbox.operations.recorded', { destinations: [...destinations] })
 }

@@ -16,19 +16,25 @@ import {
   registerWorkflows,
   type ConfigurationVersion,
 } from '../ledger/register.ts'
+import { registerDestinations } from '../outbox/destination-row.ts'
+import type { Dispatcher } from '../outbox/dispatcher.ts'
+import { createOutboxPort } from '../outbox/outbox-port.ts'
 import { requireHealthy } from '../postgres/doctor.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
 import { describeDatabaseError } from '../postgres/sqlstate.ts'
-import { createDatabase, createPool, type PoolLike } from '../postgres/pool.ts'
-import { readStoredBody } from '../providers/stored-body.ts'
+import { createDatabase, createPool } from '../postgres/pool.ts'
 import { checkWorkflow } from '../workflow/check-workflow.ts'
-import type { EventContent } from '../workflow/event.ts'
+import type { AppOperation } from '../workflow/outbox-port.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { requireConnections } from './connections.ts'
+import { contentOf } from './content.ts'
 import { environmentVariable } from './environment.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
+import { outboxWrites } from './outbox-writes.ts'
 import { emitOutcomes } from './outcome-signals.ts'
+import { outboxActs, outboxDispatcher, type OutboxActs, type OutboxParts } from './outbox.ts'
 import { inboxSources, sourceLookup } from './sources.ts'
 import { runUpkeep, upkeepOnArrival } from './upkeep.ts'
 import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
@@ -37,6 +43,8 @@ import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
 export interface RunOnceResult {
   /** Events that were decided. */
   readonly events: number
+  /** Operations that ended. */
+  readonly operations: number
   /** True when nothing was left to do, false when the budget ended first. */
   readonly idle: boolean
 }
@@ -163,8 +171,9 @@ export class HookledgerParts {
     const { config } = this
     const warnings = await this.#requireHealthy()
     const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
+    const outbox = createOutboxPort((await this.installation()).id, config.destinations)
     for (const workflow of checksWorkflows ? config.workflows : []) {
-      warnings.push(...checkWorkflow(workflow, sends).map((each) => each.message))
+      warnings.push(...checkWorkflow(workflow, sends, outbox).map((each) => each.message))
     }
     const registered = await registerWorkflows(
       this.database(),
@@ -173,6 +182,7 @@ export class HookledgerParts {
       this.#version(),
     )
     this.#areStatesKnown = true
+    warnings.push(...(await registerDestinations(this.database(), config.destinations)))
     warnings.push(...registered.warnings)
     for (const message of warnings) this.signals.emit('config.warned', { message })
     return { warnings }
@@ -196,6 +206,9 @@ export class HookledgerParts {
   #requireSources(): void {
     for (const { source } of this.config.sources.values())
       if (source.problem !== undefined) throw source.problem
+    for (const [name, { problem }] of this.config.destinations)
+      if (problem !== undefined)
+        throw new HookledgerError('HKL_CONFIG_INVALID', `destination "${name}": ${problem}`)
   }
 
   async #requireHealthy(): Promise<string[]> {
@@ -221,13 +234,15 @@ export class HookledgerParts {
     const { config, signals } = this
     await this.ensureRegistered()
     const db = this.database()
-    const ledger = createLedger(db, await this.installation(), config.findings)
+    const installed = await this.installation()
+    const ledger = createLedger(db, installed, config.findings)
     const sources = sourceLookup(config.sources)
     const worker = `worker:${process.pid}`
     const { limits, registry, environment } = config
     const version = this.#version()
     const reading = { sources, parse: (bytes: Uint8Array) => contentOf(bytes, limits) }
     const work = {
+      ...outboxWrites(db.schema, installed.id, config.destinations),
       db,
       ledger,
       reading,
@@ -251,22 +266,85 @@ export class HookledgerParts {
       },
       options,
     )
-    const unhear = this.signals.on('inbox.events.stored', () => worker.wake())
+    const unhear = [
+      this.signals.on('inbox.events.stored', () => worker.wake()),
+      this.signals.on('outbox.events.woken', () => worker.wake()),
+    ]
     return {
       ...worker,
       stop: (timeoutMs) => {
-        unhear()
+        for (const each of unhear) each()
         return worker.stop(timeoutMs)
       },
     }
   }
 
+  async #outboxParts(): Promise<OutboxParts> {
+    const { destinations, findings: policy, limits } = this.config
+    const { id: installationId } = await this.installation()
+    const db = this.database()
+    return { db, installationId, destinations, policy, limits, signals: this.signals }
+  }
+
+  /** The dispatch role of this process: nothing is sent before it is started. */
+  async dispatcher(): Promise<Dispatcher> {
+    await this.ensureRegistered()
+    const dispatcher = outboxDispatcher(await this.#outboxParts())
+    const unhear = this.signals.on('outbox.operations.recorded', ({ destinations }) => {
+      dispatcher.wake(destinations)
+    })
+    return {
+      ...dispatcher,
+      stop: (timeoutMs) => {
+        unhear()
+        return dispatcher.stop(timeoutMs)
+      },
+    }
+  }
+
+  /** What a person decides about operations. */
+  async outboxActs(): Promise<OutboxActs> {
+    return outboxActs(await this.#outboxParts())
+  }
+
+  /** Records an operation of the app's in its own transaction. */
+  async addOperation(tx: Executor, operation: AppOperation): Promise<'added' | 'existed'> {
+    const { id } = await this.installation(tx)
+    const { destinations } = this.config
+    const writes = outboxWrites(this.database().schema, id, destinations)
+    const answer = await writes.addOperation(tx, operation)
+    if (answer === 'added')
+      this.signals.emit('outbox.operations.recorded', { destinations: [operation.to] })
+    return answer
+  }
+
   /** Works off what is ready, for hosts without a long-lived worker. */
   async runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult> {
     const until = performance.now() + options.budgetMs
-    const { work, sweep } = await this.contexts()
+    const contexts = await this.contexts()
+    const dispatcher = outboxDispatcher(await this.#outboxParts())
+    await sweepOnce(contexts.sweep)
+    let events = 0
+    let operations = 0
+    // what was decided may have to be sent, and what was sent may let a waiting event be decided
+    for (let more = true; more;) {
+      const decided = await this.#decideUntil(contexts.work, until)
+      events += decided.events
+      if (!decided.idle) return { events, operations, idle: false }
+      const dispatched = await dispatcher.drain(until)
+      operations += dispatched.operations
+      if (!dispatched.idle) return { events, operations, idle: false }
+      more = dispatched.operations > 0
+    }
+    await this.#upkeepOnce()
+    return { events, operations, idle: true }
+  }
+
+  async #decideUntil(
+    work: WorkContext,
+    until: number,
+  ): Promise<{ readonly events: number; readonly idle: boolean }> {
     const scan = createScan(work)
-    await sweepOnce(sweep)
     let events = 0
     for (let more = true; more;) {
       if (performance.now() >= until) return { events, idle: false }
@@ -277,7 +355,6 @@ export class HookledgerParts {
       events += settled.length
       more = next.more || (suspect !== null && suspect.settled.length > 0)
     }
-    await this.#upkeepOnce()
     return { events, idle: true }
   }
 
@@ -316,37 +393,4 @@ export class HookledgerParts {
     this.#registered = undefined
     this.#areStatesKnown = false
   }
-}
-
-/** A claim commits its batch row on a second connection while it holds the first: one is not enough. */
-function requireConnections(pool: PoolLike): void {
-  const most =
-    'options' in pool &&
-    typeof pool.options === 'object' &&
-    pool.options !== null &&
-    'max' in pool.options
-      ? pool.options.max
-      : undefined
-  if (typeof most !== 'number' || most >= 3) return
-  throw new HookledgerError(
-    'HKL_CONFIG_INVALID',
-    `database: the pool allows ${most} connections, at least 3 are needed (max: 3)`,
-  )
-}
-
-const unreadable = {
-  not_utf8: 'unreadable: the body is not UTF-8',
-  not_json: 'unreadable: the body is not JSON',
-  not_object: 'unreadable: the body is not a JSON object',
-  too_deep: 'unreadable: the body is nested too deep',
-  too_many_keys: 'unreadable: the body has too many keys',
-} as const
-
-function contentOf(
-  bytes: Uint8Array,
-  limits: { readonly jsonDepth: number; readonly jsonKeys: number },
-): EventContent {
-  const read = readStoredBody(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys })
-  if (!read.ok) return { readable: false, reason: unreadable[read.reason] }
-  return { readable: true, value: read.value }
 }

@@ -46,6 +46,7 @@ export function sourceLookup(sources: ReadonlyMap<string, ConfiguredSource>): So
           environment: environment as Environment,
         }),
         accountAllowed: own !== undefined || admitting !== undefined,
+        requestKey: found?.source.requestKey,
       }
     },
   }

@@ -16,6 +16,8 @@ export interface UpkeepReport {
   readonly partitionsDropped: number
   readonly identitiesDropped: number
   readonly rejectionsDropped: number
+  /** Requests of finished operations, past the time in which their key is known. */
+  readonly requestsDropped: number
 }
 
 /** At most this many rows go in one step: a bounded transaction each time. */
@@ -42,6 +44,7 @@ export async function runUpkeep(
       call(db, 'drop_identities($1, $2)', [identityDays, atOnce]),
     ),
     rejectionsDropped: await call(db, 'drop_rejections($1)', [rejectionDays]),
+    requestsDropped: await repeat(() => call(db, 'drop_requests($1)', [atOnce])),
   }
 }
 

@@ -41,6 +41,10 @@ export const errorCodes: Readonly<Record<ErrorCode, boolean>> = {
   HKL_NOT_FOUND: false,
   HKL_INBOX_BODY_TOO_LARGE: false,
   HKL_HTTP_REQUEST_REFUSED: false,
+  HKL_OUTBOX_CHANGED: false,
+  HKL_OUTBOX_OPERATION_UNKNOWN: false,
+  HKL_OUTBOX_NOT_OPEN: false,
+  HKL_OUTBOX_UNDECIDED: false,
 }
 
 /** One of the codes of the catalogue. */
@@ -80,6 +84,10 @@ export type ErrorCode =
   | 'HKL_NOT_FOUND'
   | 'HKL_INBOX_BODY_TOO_LARGE'
   | 'HKL_HTTP_REQUEST_REFUSED'
+  | 'HKL_OUTBOX_CHANGED'
+  | 'HKL_OUTBOX_OPERATION_UNKNOWN'
+  | 'HKL_OUTBOX_NOT_OPEN'
+  | 'HKL_OUTBOX_UNDECIDED'
 
 /** An error with a code, and a message that says what to do next. */
 export class HookledgerError extends Error {

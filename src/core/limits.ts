@@ -13,6 +13,8 @@ export interface Limits {
   readonly intakeBatch: number
   readonly intakeQueue: number
   readonly workBatch: number
+  /** Operations leased or settled in one transaction. */
+  readonly dispatchBatch: number
   readonly statementTimeoutMs: number
   /** Shorter than the server's deadlock_timeout, so that a worker always yields to the app. */
   readonly lockTimeoutMs: number
@@ -37,6 +39,7 @@ export const defaultLimits: Limits = Object.freeze({
   intakeBatch: 200,
   intakeQueue: 5000,
   workBatch: 500,
+  dispatchBatch: 200,
   statementTimeoutMs: 5000,
   lockTimeoutMs: 500,
   maxAttempts: 10,

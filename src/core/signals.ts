@@ -21,6 +21,30 @@ export interface SignalMap {
   'worker.loop.failed': { readonly loop: string; readonly message: string }
   /** The net caught what a wake-up should have: tests require none. */
   'inbox.wait.rescued': { readonly events: number }
+  /** Operations were recorded for these destinations; a dispatcher in the same process wakes on it. */
+  'outbox.operations.recorded': { readonly destinations: readonly string[] }
+  /** Events that waited for an operation are ready; a worker in the same process wakes on it. */
+  'outbox.events.woken': { readonly events: number }
+  /** An operation ended. */
+  'outbox.operation.ended': OperationEnd
+  /** An attempt did not end its operation. */
+  'outbox.attempt.failed': FailedAttempt
+  /** Nobody but a person can say what became of an operation. */
+  'outbox.operation.stuck': {
+    readonly operationId: string
+    readonly destination: string
+    readonly orderId: string | null
+    readonly attempts: number
+    readonly reason: string
+  }
+  /** A destination failed so often in a row that it is left alone for a while. */
+  'outbox.destination.paused': {
+    readonly destination: string
+    readonly failures: number
+    readonly forMs: number
+  }
+  /** It answers again. */
+  'outbox.destination.resumed': { readonly destination: string }
   /** A warning of the start checks. */
   'config.warned': { readonly message: string }
 }
@@ -46,6 +70,35 @@ export interface EventOutcome {
   readonly attempts: number
   /** Milliseconds from the first delivery to this outcome, by the worker's reading of the database clock. */
   readonly ageMs: number
+}
+
+/** What became of an operation for good. */
+export interface OperationEnd {
+  readonly operationId: string
+  readonly destination: string
+  readonly outcome: 'sent' | 'dead' | 'canceled' | 'discarded'
+  readonly orderId: string | null
+  readonly attempts: number
+  /** The HTTP status of the answer that ended it. */
+  readonly status: number | null
+  /** Milliseconds from its recording to its end, by the database's clock up to the last lease. */
+  readonly ageMs: number
+  /** Why, where it was not sent. */
+  readonly reason: string | null
+}
+
+/** An attempt after which its operation goes on. */
+export interface FailedAttempt {
+  readonly operationId: string
+  readonly destination: string
+  readonly kind: 'call' | 'lookup'
+  readonly outcome: 'retry' | 'uncertain' | 'absent' | 'no_answer' | 'refused'
+  readonly orderId: string | null
+  readonly attempts: number
+  readonly status: number | null
+  readonly error: string | null
+  /** Milliseconds until the next attempt; null: a person is asked. */
+  readonly nextInMs: number | null
 }
 
 /** A name of a signal. */

@@ -4,7 +4,7 @@
  */
 import { styleText } from 'node:util'
 import { pino } from 'pino'
-import type { EventOutcome, Signals } from '../core/signals.ts'
+import type { EventOutcome, FailedAttempt, OperationEnd, Signals } from '../core/signals.ts'
 import { printable } from './printable.ts'
 
 /** How much is logged. */
@@ -71,6 +71,7 @@ export function logSignals(signals: Signals, log: LogTarget): () => void {
     signals.on('inbox.wait.rescued', ({ events }) =>
       log.warn({ events }, `the sweep found ${events} events that nothing had woken`),
     ),
+    ...logOutbox(signals, log),
     signals.on('worker.loop.failed', ({ loop, message }) =>
       log.error({ loop }, `${loop} failed and is tried again: ${message}`),
     ),
@@ -79,6 +80,78 @@ export function logSignals(signals: Signals, log: LogTarget): () => void {
   return () => {
     for (const stop of stops) stop()
   }
+}
+
+function logOutbox(signals: Signals, log: LogTarget): (() => void)[] {
+  return [
+    signals.on('outbox.operation.ended', (end) =>
+      log[end.outcome === 'dead' ? 'error' : 'info'](endFields(end), endText(end)),
+    ),
+    signals.on('outbox.attempt.failed', (failed) =>
+      log[failed.outcome === 'absent' ? 'info' : 'warn'](failedFields(failed), failedText(failed)),
+    ),
+    signals.on(
+      'outbox.operation.stuck',
+      ({ operationId, destination, orderId, attempts, reason }) =>
+        log.error(
+          { operation_id: operationId, destination, order_id: orderId ?? undefined, attempts },
+          `operation ${operationId} to ${destination} needs a person: ${reason}; try: hookledger outbox show ${operationId}`,
+        ),
+    ),
+    signals.on('outbox.destination.paused', ({ destination, failures, forMs }) =>
+      log.warn(
+        { destination, failures, for_ms: forMs },
+        `destination ${destination} failed ${failures} times in a row: nothing is sent for ${forMs} ms, then one operation`,
+      ),
+    ),
+    signals.on('outbox.destination.resumed', ({ destination }) =>
+      log.info({ destination }, `destination ${destination} answers again`),
+    ),
+    signals.on('outbox.events.woken', ({ events }) =>
+      log.debug({ events }, 'woke what waited for an operation'),
+    ),
+  ]
+}
+
+function endFields(end: OperationEnd): Record<string, unknown> {
+  return {
+    operation_id: end.operationId,
+    destination: end.destination,
+    outcome: end.outcome,
+    order_id: end.orderId ?? undefined,
+    attempts: end.attempts,
+    status: end.status ?? undefined,
+    age_ms: Math.round(end.ageMs),
+  }
+}
+
+function endText(end: OperationEnd): string {
+  return [
+    `${end.destination} ${end.operationId}:${end.orderId === null ? '' : ` order ${end.orderId}`} ${end.outcome}`,
+    ...(end.reason === null ? [] : [end.reason]),
+    ...(end.attempts > 1 ? [`${end.attempts} attempts`] : []),
+    `${Math.round(end.ageMs)} ms`,
+  ].join(' · ')
+}
+
+function failedFields(failed: FailedAttempt): Record<string, unknown> {
+  return {
+    operation_id: failed.operationId,
+    destination: failed.destination,
+    outcome: failed.outcome,
+    order_id: failed.orderId ?? undefined,
+    attempts: failed.attempts,
+    status: failed.status ?? undefined,
+    next_in_ms: failed.nextInMs === null ? undefined : Math.round(failed.nextInMs),
+  }
+}
+
+function failedText(failed: FailedAttempt): string {
+  return [
+    `${failed.destination} ${failed.operationId}: ${failed.kind} ${failed.attempts} ${failed.outcome}`,
+    ...(failed.error === null ? [] : [failed.error]),
+    failed.nextInMs === null ? 'not again by itself' : `again in ${Math.round(failed.nextInMs)} ms`,
+  ].join(' · ')
 }
 
 /** What a person must look at is a warning; what needs a person to go on is an error. */

@@ -26,6 +26,7 @@ const upkeep = execute(
   'drop_identities(integer, integer)',
   'drop_rejections(integer)',
   'payload_state()',
+  'drop_requests(integer)',
 )
 
 /** Takes deliveries in, and cannot read, change or remove what it took in. */
@@ -93,11 +94,27 @@ const records = select(
   'current_entitlements',
 )
 
-/** Which bodies are kept, without them. */
+/** Operations without their requests, attempts without what was answered. */
+const operations: readonly Right[] = [
+  ...select('outbox_operations', 'outbox_attempts', 'outbox_destinations', 'outbox_wakes'),
+  [
+    'select (attempt_id, outcome, status, error, receipt, late, answered_at)',
+    'table',
+    'outbox_answers',
+  ],
+  [
+    'select (operation_id, destination, state, key_generation, attempts, next_attempt_at, order_id, decision_id, receipt, effect_type, effect_reference, name, promise, request_sha256, created_at, first_attempt_at, uncertain_since, last_error, finished_at)',
+    'table',
+    'outbox',
+  ],
+]
+
+/** Which bodies and requests are kept, without them. */
 const keptBodies: readonly Right[] = [
   ['select (event_key, received_on)', 'table', 'payloads'],
   ['select (event_key, held_at)', 'table', 'payloads_held'],
-  ...execute('is_payload_intact(bigint)', 'payload_state()'),
+  ['select (operation_id)', 'table', 'outbox_requests'],
+  ...execute('is_payload_intact(bigint)', 'payload_state()', 'is_request_intact(uuid)'),
 ]
 
 const decisionColumns =
@@ -106,6 +123,7 @@ const decisionColumns =
 /** Decides and records. It adds to the ledger and takes nothing from it; bodies come from `claimed_events`. */
 const worker: readonly Right[] = [
   ...records,
+  ...operations,
   ...keptBodies,
   ...select('installation'),
   ['insert, delete, update (overdue)', 'table', 'inbox_ready'],
@@ -148,23 +166,52 @@ const worker: readonly Right[] = [
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
+  [
+    'insert (operation_id, destination, order_id, effect_type, effect_reference, name, decision_id, request_sha256, request_bytes, while_states, promise, window_ms)',
+    'table',
+    'outbox_operations',
+  ],
+  [
+    'update (state, key_generation, attempts, calls, lookups, flagged, next_attempt_at, first_attempt_at, uncertain_since, lease, leased_until, leased_by, receipt, last_error, finished_at)',
+    'table',
+    'outbox_operations',
+  ],
+  ['insert (operation_id, request)', 'table', 'outbox_requests'],
+  [
+    'insert (operation_id, number, kind, key_generation, lease, dispatcher)',
+    'table',
+    'outbox_attempts',
+  ],
+  ['insert (attempt_id, outcome, status, error, answer, late, receipt)', 'table', 'outbox_answers'],
+  [
+    'insert (destination, promise, window_ms), update (promise, window_ms, under_way, failures, closed_until, tokens, refilled_at)',
+    'table',
+    'outbox_destinations',
+  ],
+  ['insert (order_id), delete, update (order_id)', 'table', 'outbox_wakes'],
+  ['usage', 'sequence', 'outbox_lease_seq'],
   ...execute('claimed_events(bigint[])', 'claimed_payloads(bigint[])', 'locked_orders(text[])'),
+  // the bytes of what it holds a lease of, and of nothing else
+  ...execute('leased_requests(bigint[])'),
   ...upkeep,
 ]
 
 /** Looks at everything but bodies and the secret of the installation, and changes nothing. */
 const consoleRights: readonly Right[] = [
   ...records,
+  ...operations,
   ...keptBodies,
-  ...select('payload_reads'),
+  ...select('payload_reads', 'operation_reads'),
   ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
 ]
 
-/** Finds an event and reads its body, which is recorded. */
+/** Finds an event or an operation and reads its body, which is recorded. */
 const privacy: readonly Right[] = [
   ...select('migrations', 'sources', 'inbox_events', 'webhook_inbox', 'payload_reads'),
+  ...select('outbox_operations', 'outbox_attempts', 'operation_reads'),
   ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
   ...execute('read_payload(bigint, text, text)', 'payload_state()'),
+  ...execute('read_operation(uuid, text, text)'),
 ]
 
 /** The rights of each role. */

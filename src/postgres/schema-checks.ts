@@ -40,6 +40,9 @@ export const promisedIndexes: readonly PromisedIndex[] = [
   ['P4', 'entitlements', 'entitlements_pkey', 'order_id,subject,entitlement'],
   ['P5', 'inbox_waits', 'inbox_waits_pkey', 'kind,source_id,name,event_key'],
   ['P5', 'findings', 'findings_pkey', 'finding_id'],
+  ['P6', 'outbox_operations', 'outbox_operations_pkey', 'operation_id'],
+  ['P6', 'outbox_attempts', 'outbox_attempts_number_key', 'operation_id,number'],
+  ['P6', 'outbox_answers', 'outbox_answers_pkey', 'attempt_id'],
 ]
 
 /** Foreign keys and conditions behind P4. */
@@ -61,6 +64,9 @@ export const appendOnlyTables: readonly string[] = [
   'fulfillment_effects',
   'operator_acts',
   'payload_reads',
+  'outbox_attempts',
+  'outbox_answers',
+  'operation_reads',
 ]
 
 /** Looks at everything. */

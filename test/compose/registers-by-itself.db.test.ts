@@ -27,7 +27,11 @@ describe('a host that never starts a worker', () => {
     const { hookledger, rows } = await unstarted()
     const { body, headers } = delivery('1')
     await hookledger.ingest({ source: 'stripe', headers, rawBody: Buffer.from(body) })
-    expect(await hookledger.runOnce({ budgetMs: 10_000 })).toEqual({ events: 1, idle: true })
+    expect(await hookledger.runOnce({ budgetMs: 10_000 })).toEqual({
+      events: 1,
+      operations: 1,
+      idle: true,
+    })
     expect(await rows(`select state from orders`)).toEqual([{ state: 'paid' }])
   })
 
