@@ -4,13 +4,8 @@
 export { PermanentError, RetryAfter, HookledgerError, type ErrorCode } from './core/errors.ts'
 export { money, wholeUnits, minorUnitDigits, formatMoney, type Money } from './core/money.ts'
 export type { Limits } from './core/limits.ts'
-export {
-  createHookledger,
-  defineWorkflow,
-  type Hookledger,
-  type OpenOrderRequest,
-  type TransactionLike,
-} from './hookledger.ts'
+export { createHookledger, defineWorkflow, type Hookledger } from './hookledger.ts'
+export type { OpenOrderRequest, TransactionLike } from './hookledger.ts'
 export type { LogTarget } from './observe/log.ts'
 export type { HookledgerOptions, FindingOptions } from './compose/options.ts'
 export type { RunOnceResult } from './compose/parts.ts'
@@ -20,34 +15,24 @@ export type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 export { stripe, type StripeOptions } from './providers/stripe.ts'
 export { standardWebhooks } from './providers/standard-webhooks.ts'
 export type { Source, EventNames, EventBody } from './providers/provider.ts'
-export {
-  contradict,
-  defer,
-  effect,
-  fulfill,
-  move,
-  reverse,
-  skip,
-  state,
-  type Decision,
-} from './workflow/decision.ts'
-export {
-  byName,
-  idOf,
-  name,
-  names,
-  notOurs,
-  orderId,
-  waitFor,
-  type Resolution,
-} from './workflow/resolution.ts'
+export { contradict, defer, effect, fulfill, move } from './workflow/decision.ts'
+export { operation, reverse, skip, state } from './workflow/decision.ts'
+export type { Decision, EffectClaim, Send } from './workflow/decision.ts'
+export { byName, idOf, name, names, notOurs, orderId, waitFor } from './workflow/resolution.ts'
+export type { Resolution } from './workflow/resolution.ts'
 export type { Effect, Entitlement, Name, Order, Payment } from './workflow/order.ts'
+export type { Operation, OperationState } from './workflow/order.ts'
 export type { ReceivedEvent, UntypedBody, Environment } from './workflow/event.ts'
-export type {
-  ApplyInput,
-  DecideInput,
-  History,
-  UserExecutor,
-  Workflow,
-} from './workflow/workflow.ts'
+export type { ApplyInput, DecideInput, UserExecutor } from './workflow/workflow.ts'
+export type { History, Workflow } from './workflow/workflow.ts'
 export { handle } from './compose/handle.ts'
+export type { AppOperation, HandlerOutbox } from './workflow/outbox-port.ts'
+export { http } from './outbox/destinations/http.ts'
+export type { HttpLookup, HttpOptions } from './outbox/destinations/http-options.ts'
+export { custom, type CustomCall, type CustomOptions } from './outbox/destinations/custom.ts'
+export { NotDone } from './outbox/destinations/not-done.ts'
+export { stripeCalls, type StripeCallsOptions } from './outbox/destinations/stripe.ts'
+export type { StripeCall } from './outbox/destinations/stripe-call.ts'
+export type { Destination, DestinationContract, EncodedSend } from './outbox/destination.ts'
+export type { CallOutcome, LookupOutcome, OutgoingRequest, Receipt } from './outbox/destination.ts'
+export { defaultContract } from './outbox/destination.ts'

@@ -4,6 +4,7 @@
  * (their order is held by somebody else) do not stand in the way of those after them.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
+import { keyedPlans } from '../postgres/keyed-plans.ts'
 
 /** A claimed ready row. */
 export interface ClaimedRow {
@@ -27,13 +28,7 @@ export type Selection =
   | { readonly kind: 'these'; readonly keys: readonly bigint[] }
   | { readonly kind: 'suspect'; readonly key?: bigint }
 
-/** Keyed access by indexes, whatever the statistics say: for transactions that touch a few rows. */
-export const keyedPlans: string = [
-  'set local enable_seqscan = off; set local enable_bitmapscan = off',
-  'set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off',
-  // keys of a batch are looked up in less time than it takes to start a process
-  'set local max_parallel_workers_per_gather = 0',
-].join('; ')
+export { keyedPlans }
 
 /**
  * Settings of a claiming transaction, sent together with BEGIN. The lock timeout is shorter than the

@@ -7,6 +7,7 @@ import type { FoldContext } from '../workflow/fold-context.ts'
 import type { InboxEvent } from '../workflow/event.ts'
 import { unopenedOrder } from '../workflow/opening.ts'
 import type { Name, OrderLedger } from '../workflow/order.ts'
+import type { OutboxPort } from '../workflow/outbox-port.ts'
 import type { Outcome } from '../workflow/outcome.ts'
 import {
   settleWaiting,
@@ -103,6 +104,7 @@ export interface FoldBatchInput {
   /** Payments known to be recorded for orders outside the batch. */
   readonly payers: ReadonlyMap<string, string>
   readonly derive: (orderId: string, name: string) => string
+  readonly outbox: OutboxPort
 }
 
 /** Folds every order of a batch, in the order of its first event. */
@@ -116,6 +118,7 @@ export function foldBatch(input: FoldBatchInput): {
   const context: FoldContext = {
     allocate: input.decisionId,
     derive: input.derive,
+    outbox: input.outbox,
     ownerOf: (sourceId, name) =>
       input.names.get(input.nameKey({ sourceId, kind: name.kind, value: name.value }))?.orderId ??
       null,
@@ -148,6 +151,10 @@ function adoptRenames(ledger: OrderLedger, workflow: Workflow): void {
   for (const [name, { renamedFrom }] of workflow.effects)
     if (renamedFrom !== undefined) renamed.set(renamedFrom, name)
   if (renamed.size === 0) return
+  ledger.operations = ledger.operations.map((row) => {
+    const type = renamed.get(row.effect.type)
+    return type === undefined ? row : { ...row, effect: { ...row.effect, type } }
+  })
   ledger.effects = ledger.effects.map((row) => {
     const [base = '', suffix] = row.type.split(':')
     const name = renamed.get(base)
@@ -174,5 +181,6 @@ export function snapshotOf(ledger: OrderLedger): OrderLedger {
     payments: [...ledger.payments],
     effects: [...ledger.effects],
     entitlements: [...ledger.entitlements],
+    operations: [...ledger.operations],
   }
 }

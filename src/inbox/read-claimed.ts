@@ -3,6 +3,7 @@
  * finished by another worker in the meantime, and only this second reading knows.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
+import { operationOfKey } from '../workflow/caused-by.ts'
 import type { EventContent, InboxEvent, SourceIdentity } from '../workflow/event.ts'
 import type { ClaimedRow } from './claim.ts'
 
@@ -19,6 +20,8 @@ export interface ClaimedEvent {
 export interface KnownSource {
   readonly identity: SourceIdentity
   readonly accountAllowed: boolean
+  /** The key of the request that caused an event, where the provider says so. Never throws. */
+  readonly requestKey?: ((body: Readonly<Record<string, unknown>>) => string | null) | undefined
 }
 
 /** Reads a source row; names the configured source that it belongs to. */
@@ -153,7 +156,7 @@ async function inexactBodies(
 function eventOf(
   key: bigint,
   row: EventRow,
-  { identity, accountAllowed }: KnownSource,
+  { identity, accountAllowed, requestKey }: KnownSource,
   content: EventContent,
 ): InboxEvent {
   return {
@@ -166,6 +169,10 @@ function eventOf(
     receivedAt: new Date(Number(row.received_ms)),
     occurredAt: row.occurred_ms === null ? null : new Date(Number(row.occurred_ms)),
     synthetic: row.via !== 'webhook' && row.via !== 'app',
+    causedBy:
+      requestKey !== undefined && content.readable
+        ? operationOfKey(requestKey(content.value))
+        : null,
     content,
   }
 }

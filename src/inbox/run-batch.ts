@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
+import { linkedOutcome } from '../workflow/caused-by.ts'
 import { deadOutcome } from '../workflow/orderless-outcome.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
 import { claim, claimSetup, type Selection } from './claim.ts'
@@ -260,7 +261,7 @@ async function failEvent(
       if (found === undefined || found.finished) return []
       const verdict = judgeEventFailure(error, found.row.attempts, limits)
       const outcome = verdict.dead
-        ? deadOutcome(found.event, found.decisionId, verdict.reason)
+        ? linkedOutcome(deadOutcome(found.event, found.decisionId, verdict.reason))
         : null
       const settled = outcome === null ? [] : [{ row: found.row, outcome, waits: [] }]
       const parts = inboxParts(db.schema, {

@@ -5,16 +5,17 @@
 import type { Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
 import { printable } from '../workflow/checked-text.ts'
-import { viewEffects } from '../workflow/fold-context.ts'
+import { operationsOf, viewEffects } from '../workflow/fold-context.ts'
 import { reversedSuffix, type LedgerEffect, type OrderLedger } from '../workflow/order.ts'
+import type { AppOperation, HandlerOutbox } from '../workflow/outbox-port.ts'
 import type { Registry } from '../workflow/registry.ts'
 import type { Resolved } from '../workflow/resolve-event.ts'
-import type { ApplyInput } from '../workflow/workflow.ts'
+import type { ApplyInput, UserExecutor } from '../workflow/workflow.ts'
 import { EventFailure } from './batch-failure.ts'
 import { userPlannerSetup } from './claim.ts'
+import type { OutboxWrites } from './outbox-writes.ts'
 import type { Settled } from './outcome-parts.ts'
 import { userExecutor, type HeldExecutor } from './user-executor.ts'
-import type { UserExecutor } from '../workflow/workflow.ts'
 
 type Plain = Extract<Resolved, { kind: 'plain' }>
 
@@ -26,7 +27,7 @@ async function runOne<T>(
   tx: Executor,
   key: bigint,
   withinMs: number,
-  run: (db: UserExecutor) => Promise<T>,
+  run: (db: HeldExecutor) => Promise<T>,
 ): Promise<T> {
   const db = userExecutor(tx)
   let timer: NodeJS.Timeout | undefined
@@ -49,7 +50,14 @@ async function runOne<T>(
   }
 }
 
-async function answeredRun<T>(db: HeldExecutor, run: (db: UserExecutor) => Promise<T>): Promise<T> {
+/** Only what users are told of: the rest of it could end the transaction. */
+function plainExecutor(db: HeldExecutor): UserExecutor {
+  return Object.freeze({
+    query: <R>(text: string, values?: readonly unknown[]) => db.query<R>(text, values),
+  })
+}
+
+async function answeredRun<T>(db: HeldExecutor, run: (db: HeldExecutor) => Promise<T>): Promise<T> {
   const result = await run(db)
   await db.answered()
   return result
@@ -60,18 +68,30 @@ export async function runPlainHandlers(
   tx: Executor,
   plain: readonly Plain[],
   withinMs: number,
+  addOperation: OutboxWrites['addOperation'],
 ): Promise<readonly { readonly event: InboxEvent; readonly ignored: string | null }[]> {
   if (plain.length === 0) return []
   await tx.query({ text: userPlannerSetup })
   const results: { event: InboxEvent; ignored: string | null }[] = []
   for (const { event, body, handler } of plain) {
-    const answer = await runOne(tx, event.key, withinMs, async (db) =>
-      handler.run({ event: body, db }),
-    )
+    const answer = await runOne(tx, event.key, withinMs, async (db) => {
+      const outbox = handlerOutbox(db, addOperation)
+      return handler.run({ event: body, db: plainExecutor(db), outbox })
+    })
     const refused = typeof answer === 'object' && answer !== null && answer.kind === 'not_ours'
     results.push({ event, ignored: refused ? printable(answer.reason) : null })
   }
   return results
+}
+
+/** What a handler sends through: what it adds stands and falls with what it writes. */
+function handlerOutbox(
+  db: HeldExecutor,
+  addOperation: OutboxWrites['addOperation'],
+): HandlerOutbox {
+  return Object.freeze({
+    add: (operation: AppOperation) => db.guarded((tx) => addOperation(tx, operation)),
+  })
 }
 
 /** Runs `apply` once for each effect that this batch newly inserted, in the order of the decisions. */
@@ -94,7 +114,7 @@ export async function runEffectSql(
     const order = orders.get(outcome.orderId ?? '')
     await runOne(tx, outcome.event.key, withinMs, async (db) =>
       run({
-        db,
+        db: plainExecutor(db),
         order: { id: outcome.orderId ?? '', subject: order?.subject ?? null },
         effect: viewOf(effect, order),
       }),
@@ -115,10 +135,17 @@ function functionOf(
 
 /** The effect as `apply` sees it; a reversal is shown as the effect that it reverses. */
 function viewOf(effect: LedgerEffect, order: OrderLedger | undefined): ApplyInput['effect'] {
-  if (!effect.type.endsWith(reversedSuffix)) return Object.freeze({ ...effect, reversed: false })
+  const operations = order?.operations ?? []
+  if (!effect.type.endsWith(reversedSuffix)) {
+    return Object.freeze({
+      ...effect,
+      reversed: false,
+      operations: operationsOf(effect, operations),
+    })
+  }
   const type = effect.type.slice(0, -reversedSuffix.length)
-  const original = viewEffects(order?.effects ?? []).find(
+  const original = viewEffects(order?.effects ?? [], operations).find(
     (each) => each.type === type && each.reference === effect.reference,
   )
-  return original ?? Object.freeze({ ...effect, type, reversed: true })
+  return original ?? Object.freeze({ ...effect, type, reversed: true, operations: [] })
 }

@@ -1,12 +1,17 @@
 /**
  * What users' own SQL runs on: the engine's transaction, without the power to end it.
  */
-import { HookledgerError } from '../core/errors.ts'
+import { HookledgerError, isPermanent } from '../core/errors.ts'
 import type { Executor, Result, Value } from '../postgres/executor.ts'
 import type { UserExecutor } from '../workflow/workflow.ts'
 
 /** A {@link UserExecutor} over a transaction, as the engine holds it. */
 export interface HeldExecutor extends UserExecutor {
+  /**
+   * Runs SQL of the engine's own in the same transaction, under the same rules: nothing after the end, what
+   * is not awaited is waited for, and what PostgreSQL refused cannot be caught. What only says no can.
+   */
+  guarded<T>(run: (tx: Executor) => Promise<T>): Promise<T>
   /** Makes it refuse whatever comes after the commit. */
   close(): void
   /**
@@ -24,16 +29,37 @@ export function userExecutor(tx: Executor): HeldExecutor {
   let failure: { readonly error: unknown } | null = null
   const unanswered = new Set<Promise<unknown>>()
 
+  function requireOpen(): void {
+    if (open) return
+    throw new HookledgerError(
+      'HKL_TRANSACTION_CONTROL',
+      'this db ended with its transaction: await every query before returning',
+    )
+  }
+
+  async function runGuarded<T>(run: (tx: Executor) => Promise<T>): Promise<T> {
+    requireOpen()
+    try {
+      return await run(tx)
+    } catch (error) {
+      if (!(error instanceof HookledgerError || isPermanent(error))) failure ??= { error }
+      throw error
+    }
+  }
+
+  /** One that nobody awaits fails its event, by `throwFailure`, and not the process. */
+  function watched<T>(answer: Promise<T>): Promise<T> {
+    unanswered.add(answer)
+    const done = (): unknown => unanswered.delete(answer)
+    answer.then(done, done)
+    return answer
+  }
+
   async function ask<R extends object>(
     text: string,
     values: readonly unknown[],
   ): Promise<Result<R>> {
-    if (!open) {
-      throw new HookledgerError(
-        'HKL_TRANSACTION_CONTROL',
-        'this db ended with its transaction: await every query before returning',
-      )
-    }
+    requireOpen()
     try {
       refuseTransactionControl(text)
       // always the extended protocol: it takes one statement only
@@ -54,14 +80,9 @@ export function userExecutor(tx: Executor): HeldExecutor {
     async answered() {
       while (unanswered.size > 0) await Promise.allSettled(unanswered)
     },
-    query<R>(text: string, values: readonly unknown[] = []) {
-      const answer = ask<R & object>(text, values)
-      unanswered.add(answer)
-      // one that nobody awaits fails its event, by `throwFailure`, and not the process
-      const done = (): unknown => unanswered.delete(answer)
-      answer.then(done, done)
-      return answer
-    },
+    guarded: (run) => watched(runGuarded(run)),
+    query: <R>(text: string, values: readonly unknown[] = []) =>
+      watched(ask<R & object>(text, values)),
   }
 }
 

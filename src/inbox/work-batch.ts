@@ -9,6 +9,7 @@ import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
+import { linkedOutcome } from '../workflow/caused-by.ts'
 import type { Name, OrderLedger } from '../workflow/order.ts'
 import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
 import type { Registry } from '../workflow/registry.ts'
@@ -18,6 +19,7 @@ import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
 import { isBeyond, isKnown, resolvedKinds, waitsFor } from './batch-judgements.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
+import { operationParts, type OutboxWrites } from './outbox-writes.ts'
 import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
 import { deadOutcome, orderlessOutcome, type Orderless } from '../workflow/orderless-outcome.ts'
 import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
@@ -25,7 +27,7 @@ import { readClaimed, type ClaimedEvent, type EventReading } from './read-claime
 import { runEffectSql, runPlainHandlers } from './run-user-sql.ts'
 
 /** What working on batches needs. */
-export interface WorkContext {
+export interface WorkContext extends OutboxWrites {
   readonly db: Database
   readonly ledger: LedgerPort
   readonly reading: EventReading
@@ -215,6 +217,7 @@ class Batch {
       tx,
       plain,
       this.#ctx.limits.watchdogMs,
+      this.#ctx.addOperation,
     )) {
       const base = { ...emptyOutcome, decisionId: rowOf.get(event)?.decisionId ?? 0n, event }
       outcomes.push(
@@ -240,7 +243,8 @@ class Batch {
       // A name that it waits for is bound by this very commit, to an order that was opened a moment ago:
       // it stays ready and looks again, since nothing would wake it.
       if (found === undefined || (outcome.orderId === null && waitsFor(outcome, isNew))) continue
-      settled.push({ row: found.row, outcome, waits: waitedNames(outcome, isBound) })
+      const waits = waitedNames(outcome, isBound)
+      settled.push({ row: found.row, outcome: linkedOutcome(outcome), waits })
     }
     return { settled, retried, before, after: orders, unopened: [...naming, ...unopened], bound }
   }
@@ -306,6 +310,7 @@ class Batch {
       nameKey: (name: Parameters<LedgerPort['nameKey']>[0]) => ledger.nameKey(name),
       decisionId: (event: InboxEvent) => rowOf.get(event)?.decisionId ?? 0n,
       derive: (orderId: string, name: string) => ledger.derive(orderId, name),
+      outbox: this.#ctx.outbox,
     }
     if (!this.#mode.checkPayers) return foldBatch({ ...input, ledgers: orders, payers: new Map() })
     // a first fold on copies tells which payments are named; their owners decide the second
@@ -360,20 +365,23 @@ class Batch {
         ),
         actor: worker,
       },
-      inboxParts(db.schema, {
-        from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
-        taken: rows.filter((row) => !left.has(row.key)),
-        settled,
-        retried,
-        defaultDeferralMs: limits.deferralMs,
-        operatorOnly: new Set(
-          settled
-            .filter(({ outcome }) => !outcome.event.content.readable)
-            .map(({ row }) => row.key),
-        ),
-        wakes,
-        batchId: this.#id,
-      }),
+      [
+        ...operationParts(this.#ctx, settled),
+        ...inboxParts(db.schema, {
+          from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
+          taken: rows.filter((row) => !left.has(row.key)),
+          settled,
+          retried,
+          defaultDeferralMs: limits.deferralMs,
+          operatorOnly: new Set(
+            settled
+              .filter(({ outcome }) => !outcome.event.content.readable)
+              .map(({ row }) => row.key),
+          ),
+          wakes,
+          batchId: this.#id,
+        }),
+      ],
     )
     await reach('W5')
     await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)

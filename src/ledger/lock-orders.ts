@@ -9,8 +9,11 @@ import type {
   LedgerEffect,
   LedgerEntitlement,
   LedgerPayment,
+  Operation,
+  OperationState,
   OrderLedger,
 } from '../workflow/order.ts'
+import { freezeJson } from '../workflow/any-event.ts'
 import { byteOrder } from './byte-order.ts'
 
 /** An order that a batch may open. */
@@ -70,6 +73,7 @@ async function lockExisting(
     if (row.kind === 'order') ledgers.set(row.order_id, ledgerOf(row))
     else if (row.kind === 'payment') ledger?.payments.push(paymentOf(row))
     else if (row.kind === 'entitlement') ledger?.entitlements.push(entitlementOf(row))
+    else if (row.kind === 'operation') ledger?.operations.push(operationOf(row))
     else ledger?.effects.push(effectOf(row))
   }
   return ledgers
@@ -128,6 +132,7 @@ function ledgerOf(row: LedgerRow): OrderLedger {
     payments: [],
     effects: [],
     entitlements: [],
+    operations: [],
   }
 }
 
@@ -146,15 +151,17 @@ function newLedger(order: NewOrder): OrderLedger {
     payments: [],
     effects: [],
     entitlements: [],
+    operations: [],
   }
 }
 
 interface LedgerRow {
-  /** `order`, `payment`, `entitlement`, or `effect <type>`. Orders come first. */
+  /** `order`, `payment`, `entitlement`, `operation`, or `effect <type>`. Orders come first. */
   kind: string
   order_id: string
   /** Of an order its subject. */
   name: string
+  /** Of an operation its destination. */
   other: string | null
   source_id: number | null
   amount: string | null
@@ -164,8 +171,10 @@ interface LedgerRow {
   data: Record<string, unknown> | null
   valid_until: Date | string | null
   decision_id: string | null
+  /** Of an operation the type of its effect. */
   workflow: string | null
   state: string | null
+  /** Of an operation the reference of its effect. */
   provider: string | null
   provider_account: string | null
   version: string | null
@@ -189,6 +198,16 @@ function effectOf(row: LedgerRow): LedgerEffect {
     currency: row.currency,
     payment: row.other,
     data: Object.freeze({ ...row.data }),
+  })
+}
+
+function operationOf(row: LedgerRow): Operation {
+  return Object.freeze({
+    name: row.name,
+    destination: row.other ?? '',
+    effect: Object.freeze({ type: row.workflow ?? '', reference: row.provider ?? '' }),
+    state: row.state as OperationState,
+    receipt: row.data === null ? null : freezeJson(row.data),
   })
 }
 

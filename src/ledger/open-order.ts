@@ -143,6 +143,7 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
       stated: true,
       grantedBy: null,
     })),
+    operations: [],
   }
 }
 

@@ -59,6 +59,11 @@ export interface Source<Name extends string = string, Events = unknown> {
   verify(request: RawRequest, nowMs: number): Verdict
   /** Names the events of a verified delivery; never throws, whatever the body is. */
   name(request: RawRequest): readonly NamedEvent[]
+  /**
+   * The key of the request that caused an event (perhaps a call of ours), by the parsed body; null where the
+   * body names none. Never throws.
+   */
+  readonly requestKey?: ((body: Readonly<Record<string, unknown>>) => string | null) | undefined
   /** The event types that this provider is known to send, where that is known. */
   readonly sends?: readonly string[] | undefined
   /** Only a type: event type → body. Never set. */

@@ -84,9 +84,18 @@ function makeStripe(options: StripeOptions): StripeSource {
     allowsAccount: (other) => other === account || admits(other),
     verify: (request, nowMs) => verifyStripe(keys, request, nowMs, toleranceSeconds),
     name: (request) => [nameStripeEvent(request.rawBody, account)],
+    requestKey,
   }
   const api = resolveApi(options)
   return Object.freeze(Object.defineProperty(source, 'api', { value: api })) as StripeSource
+}
+
+/** Events carry the idempotency key of the API request that caused them; old ones only the request's id. */
+function requestKey(body: Readonly<Record<string, unknown>>): string | null {
+  const { request } = body
+  if (typeof request !== 'object' || request === null || !('idempotency_key' in request))
+    return null
+  return typeof request.idempotency_key === 'string' ? request.idempotency_key : null
 }
 
 /** The whole secret, prefix included, is the key. */

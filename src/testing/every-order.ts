@@ -5,6 +5,7 @@
 import { checkConfluence } from '../workflow/confluence.ts'
 import { differences, stableText } from '../workflow/difference.ts'
 import { orderings, seededRandom } from '../workflow/orderings.ts'
+import { playOutbox, type PlayDestinations } from '../workflow/play-outbox.ts'
 import type { History, Workflow } from '../workflow/workflow.ts'
 
 /** Options of {@link everyOrder}. */
@@ -17,6 +18,8 @@ export interface EveryOrderOptions {
   readonly samples?: number | undefined
   /** Of the sample; 1. */
   readonly seed?: number | undefined
+  /** Configured destinations; default: any name, bodies as JSON. */
+  readonly destinations?: PlayDestinations | undefined
 }
 
 /** What was run. */
@@ -75,7 +78,9 @@ export function everyOrder(
 ): EveryOrderReport | Promise<EveryOrderReport> {
   if (typeof subject === 'function') return runFunction(events, subject, options)
   const history = { name: 'events', events, open: options.open }
-  const { checked, sampled, failures } = checkConfluence(subject, [history], options)
+  const outbox = playOutbox(options.destinations)
+  const check = { ...options, outbox }
+  const { checked, sampled, failures } = checkConfluence(subject, [history], check)
   const [failure] = failures
   if (failure !== undefined) {
     throw new OrderMattersError('the given order', failure.order, failure.differs)

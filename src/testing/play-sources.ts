@@ -6,6 +6,7 @@ import { Buffer } from 'node:buffer'
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
 import { factsOfBody, type BodyFacts } from '../workflow/body-event.ts'
+import { operationOfKey } from '../workflow/caused-by.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
@@ -17,6 +18,8 @@ export interface PlaySource {
   readonly account?: string | undefined
   /** Whether events of another account may act here; default: none. */
   readonly allowsAccount?: ((account: string) => boolean) | undefined
+  /** The key of the request that caused an event; default: none is known. */
+  readonly requestKey?: ((body: Readonly<Record<string, unknown>>) => string | null) | undefined
 }
 
 /** A delivery with its headers. The signature is not checked: nothing was received. */
@@ -41,6 +44,7 @@ interface NamedSource {
   readonly provider: string
   readonly account: string
   readonly allows: (account: string) => boolean
+  readonly requestKey: PlaySource['requestKey']
 }
 
 /** The sources of a run in memory. */
@@ -60,10 +64,10 @@ export class PlaySources {
     const given = new Map(Object.entries(sources ?? {}))
     const used = workflows.flatMap((workflow) => workflow.sources)
     for (const name of new Set([...given.keys(), ...used])) {
-      const { provider = name, account = name, allowsAccount } = given.get(name) ?? {}
+      const { provider = name, account = name, allowsAccount, requestKey } = given.get(name) ?? {}
       const allows = (other: string): boolean =>
         other === account || allowsAccount?.(other) === true
-      this.#sources.set(name, { name, provider, account, allows })
+      this.#sources.set(name, { name, provider, account, allows, requestKey })
     }
   }
 
@@ -83,6 +87,9 @@ export class PlaySources {
       receivedAt: at.receivedAt,
       occurredAt: facts.occurredAt,
       synthetic: false,
+      causedBy: facts.content.readable
+        ? operationOfKey(source.requestKey?.(facts.content.value))
+        : null,
       content: facts.content,
     }
   }

@@ -4,9 +4,10 @@
  */
 import { formatMoney, type Money } from '../core/money.ts'
 import { viewEffects } from '../workflow/fold-context.ts'
-import type { Effect, Entitlement, OrderLedger, Payment } from '../workflow/order.ts'
+import type { Effect, Entitlement, Operation, OrderLedger, Payment } from '../workflow/order.ts'
 import { isFinal, type Outcome, type OutcomeKind } from '../workflow/outcome.ts'
 import type { PlayedFinding, PlayRun } from '../workflow/play.ts'
+import type { PlayedOperation } from '../workflow/play-operations.ts'
 import type { PlayedEvent } from '../workflow/play-inbox.ts'
 
 /** A decision, explained. */
@@ -39,11 +40,26 @@ export interface PlayedOrder {
   readonly expected: Money | null
   readonly payments: readonly Payment[]
   readonly effects: readonly Effect[]
+  /** What its effects send, with the receipts. */
+  readonly operations: readonly Operation[]
   /** The set last stated; active while the state entitles. */
   readonly entitlements: readonly Entitlement[]
   readonly findings: readonly PlayedFinding[]
   /** In the order in which they were made. */
   readonly decisions: readonly ExplainedDecision[]
+}
+
+/** An operation that was sent, or would be sent now. */
+export interface SentOperation {
+  readonly operationId: string
+  readonly destination: string
+  readonly name: string
+  readonly orderId: string
+  readonly effect: { readonly type: string; readonly reference: string }
+  /** The request, parsed where it is JSON, else as text. */
+  readonly body: unknown
+  /** `sent` once it was answered. */
+  readonly state: 'pending' | 'sent'
 }
 
 /** An event, and what became of it. */
@@ -61,6 +77,8 @@ export interface InboxEntry {
   readonly waitsFor: string | null
   readonly until: Date | null
   readonly overdue: boolean
+  /** The operation of ours that caused it, where its source says by which request it was. */
+  readonly causedBy: string | null
   /** What its function threw, for an event that is dead of it. */
   readonly error: unknown
 }
@@ -75,7 +93,8 @@ export function orderView(run: PlayRun, ledger: OrderLedger): PlayedOrder {
     subject,
     expected,
     payments: ledger.payments.map(({ sourceId: _, ...payment }) => payment),
-    effects: viewEffects(ledger.effects),
+    effects: viewEffects(ledger.effects, ledger.operations),
+    operations: [...ledger.operations],
     entitlements: ledger.entitlements
       .filter((row) => row.stated)
       .map(({ stated: _, grantedBy: __, ...row }) => row),
@@ -83,6 +102,27 @@ export function orderView(run: PlayRun, ledger: OrderLedger): PlayedOrder {
     decisions: run.decisions
       .filter((outcome) => outcome.orderId === id || outcome.wait?.orderId === id)
       .map(explained),
+  }
+}
+
+/** The operation as tests see it; nothing for one of another order, or that its order's state has canceled. */
+export function sentView(
+  { draft, state, holds }: PlayedOperation,
+  orderId: string | undefined,
+): SentOperation[] {
+  if (orderId !== undefined && draft.orderId !== orderId) return []
+  if (state === 'pending' && !holds) return []
+  const { operationId, destination, name, effectType: type, effectReference: reference } = draft
+  const body = parsed(new TextDecoder().decode(draft.request))
+  const effect = { type, reference }
+  return [{ operationId, destination, name, orderId: draft.orderId, effect, body, state }]
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }
 
@@ -100,6 +140,7 @@ export function inboxEntry(played: PlayedEvent): InboxEntry {
     waitsFor: state === 'deferred' ? (outcome?.wait?.description ?? null) : null,
     until: deadline,
     overdue,
+    causedBy: event.causedBy ?? null,
     error,
   }
 }

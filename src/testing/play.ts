@@ -4,14 +4,24 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
+import { freezeJson } from '../workflow/any-event.ts'
 import type { Environment } from '../workflow/event.ts'
 import { checkedOpening, type Opening, type OpeningAnswer } from '../workflow/opening.ts'
 import type { LedgerEntitlement } from '../workflow/order.ts'
 import { PlayRun, type PlayedFinding } from '../workflow/play.ts'
+import type { PlayedOperation } from '../workflow/play-operations.ts'
+import { playOutbox, type PlayDestinations } from '../workflow/play-outbox.ts'
 import { createRegistry } from '../workflow/registry.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { PlaySources, type Deliverable, type PlaySource } from './play-sources.ts'
-import { inboxEntry, orderView, type InboxEntry, type PlayedOrder } from './play-views.ts'
+import {
+  inboxEntry,
+  orderView,
+  sentView,
+  type InboxEntry,
+  type PlayedOrder,
+  type SentOperation,
+} from './play-views.ts'
 
 /** Options of {@link play}. */
 export interface PlayOptions {
@@ -25,6 +35,8 @@ export interface PlayOptions {
   readonly entitlements?: Readonly<Record<string, 'any' | 'max' | 'sum'>> | undefined
   /** How long a wait lasts where nothing else is said, in milliseconds; 24 hours. */
   readonly deferralMs?: number | undefined
+  /** Configured destinations (`{ email: http(…) }`), called by nobody here; default: any name, bodies as JSON. */
+  readonly destinations?: PlayDestinations | undefined
 }
 
 /** What the app opens an order with. */
@@ -62,6 +74,15 @@ export interface Play {
   inbox(): readonly InboxEntry[]
   /** Every finding. */
   findings(): readonly PlayedFinding[]
+  /** What was sent or would be sent now, of all orders or of one: not what its order's state has canceled. */
+  sent(orderId?: string): readonly SentOperation[]
+  /**
+   * Answers an operation as its destination would: it is sent, and what waited for it is decided. A second
+   * answer changes nothing.
+   *
+   * @throws HookledgerError HKL_NOT_FOUND for one that would not be sent
+   */
+  answer(operationId: string, receipt?: Readonly<Record<string, unknown>>): void
   /** Lets time pass: waits whose deadline it passes end as their type says. */
   advance(ms: number): void
 }
@@ -77,7 +98,9 @@ export interface Play {
 export function play(workflows: readonly Workflow[], options: PlayOptions = {}): Play {
   const environment = options.environment ?? 'test'
   const deferralMs = options.deferralMs ?? 86_400_000
-  const run = new PlayRun({ registry: createRegistry(workflows, []), environment, deferralMs })
+  const registry = createRegistry(workflows, [])
+  const outbox = playOutbox(options.destinations)
+  const run = new PlayRun({ registry, environment, deferralMs, outbox })
   const sources = new PlaySources(workflows, options.sources, environment)
   let now = options.now ?? new Date('2026-01-01T00:00:00Z')
   let arrived = 0n
@@ -104,6 +127,13 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
       ),
     inbox: () => run.events.map(inboxEntry),
     findings: () => run.findings,
+    sent: (orderId) => run.operations.flatMap((each) => sentView(each, orderId)),
+    answer(operationId, receipt = {}) {
+      const found = run.operations.find((each) => each.draft.operationId === operationId)
+      if (found === undefined || (found.state === 'pending' && !found.holds))
+        throw new HookledgerError('HKL_NOT_FOUND', whyNotSent(operationId, found))
+      run.answer(operationId, freezeJson(structuredClone(receipt)), now)
+    },
     advance(ms) {
       now = new Date(now.getTime() + ms)
       run.passDeadlines(now)
@@ -140,6 +170,12 @@ function whatThereIs(run: PlayRun, id: string): string {
     .slice(0, 10)
     .map((entry) => `\n  ${entry.eventType} ${entry.eventId} is ${entry.state}: ${entry.reason}`)
   return `no order "${id}" was opened; orders: ${orders === '' ? 'none' : orders}${lines.join('')}`
+}
+
+function whyNotSent(operationId: string, found: PlayedOperation | undefined): string {
+  if (found === undefined) return `no operation has the id "${operationId}": take it from sent()`
+  const states = found.draft.whileStates?.join(' or ') ?? ''
+  return `operation ${found.draft.name} is sent only while its order is ${states}: it would be canceled now`
 }
 
 function currentEntitlements(

@@ -2,10 +2,12 @@
  * Changes the order in memory after every check passed: payment, effects, state, and the difference
  * between the entitlements that stand and those that should.
  */
+import { isPermanent, PermanentError } from '../core/errors.ts'
 import { printable } from './checked-text.ts'
 import type { EntitlementClaim } from './decision.ts'
-import { recordedPayment, type SortedChange } from './sorted-change.ts'
-import type { LedgerEntitlement, LedgerPayment, OrderLedger } from './order.ts'
+import { recordedPayment, type EffectSend, type SortedChange } from './sorted-change.ts'
+import type { LedgerEntitlement, LedgerPayment, Operation, OrderLedger } from './order.ts'
+import type { OperationDraft } from './outbox-port.ts'
 import type { FindingDraft, Outcome, OutcomeKind, PaymentOutcome } from './outcome.ts'
 import { entitles } from './workflow.ts'
 
@@ -22,12 +24,15 @@ export function applyChanges(
   findings: readonly FindingDraft[],
 ): Outcome {
   const { ledger, claim, decision, workflow, decisionId } = change
+  // first: a body that cannot be encoded throws, and must leave the order as it was
+  const operations = draftOperations(change)
   const from = ledger.state
   const wanted = decision.entitle === undefined ? null : wholeSet(decision.entitle)
   const recorded = recordedPayment(change)
   if (change.payment !== null && change.paymentIsNew)
     recordPayment(change, change.payment, recorded)
   ledger.effects.push(...change.fresh)
+  for (const draft of operations) ledger.operations.push(recordedOperation(draft))
   if (ledger.subject === null && decision.subject !== undefined) ledger.subject = decision.subject
   ledger.state = to
   ledger.version += 1n
@@ -43,10 +48,11 @@ export function applyChanges(
     from,
     to,
     entitles: entitles(workflow, to),
-    evidence: evidenceOf(change, difference),
+    evidence: evidenceOf(change, difference, operations),
     payment: recorded === undefined ? change.payment : null,
     appliesPayment: change.paymentIsNew && recorded !== undefined ? recorded.id : null,
     effects: change.fresh,
+    operations,
     learned: claim.learned,
     findings,
     granted: difference.granted,
@@ -55,10 +61,52 @@ export function applyChanges(
   }
 }
 
+const noOperations: readonly OperationDraft[] = Object.freeze([])
+
+/** What the new effects send, with the exact bytes: made once, when nothing else can refuse the change. */
+function draftOperations(change: SortedChange): readonly OperationDraft[] {
+  if (change.sends.length === 0) return noOperations
+  return change.sends.map((each) => draftOperation(change, each))
+}
+
+function draftOperation(
+  { claim, ledger, workflow, context }: SortedChange,
+  { effect, send }: EffectSend,
+): OperationDraft {
+  try {
+    return context.outbox.draft({
+      orderId: ledger.id,
+      effectType: effect.type,
+      effectReference: effect.reference,
+      destination: send.to,
+      name: send.name ?? effect.type,
+      body: send.body,
+      whileStates: send.while === undefined ? null : [...new Set(send.while)],
+    })
+  } catch (error) {
+    if (!(isPermanent(error) && error instanceof Error)) throw error
+    throw new PermanentError(
+      `workflow ${workflow.name}, ${printable(claim.event.eventType)}: send of effect ${effect.type} to ${send.to}: ${error.message}`,
+      { cause: error },
+    )
+  }
+}
+
+function recordedOperation(draft: OperationDraft): Operation {
+  return Object.freeze({
+    name: draft.name,
+    destination: draft.destination,
+    effect: Object.freeze({ type: draft.effectType, reference: draft.effectReference }),
+    state: 'pending',
+    receipt: null,
+  })
+}
+
 /** What the workflow declared, and what the decision names, makes and changes. */
 function evidenceOf(
   change: SortedChange,
   { granted, revoked }: Difference,
+  operations: readonly OperationDraft[],
 ): Record<string, unknown> {
   const { decision, payment, absorbed, fresh } = change
   const evidence: Record<string, unknown> = { ...decision.evidence }
@@ -71,6 +119,7 @@ function evidenceOf(
   }
   if (absorbed.length > 0) evidence['absorbed'] = absorbed.map((row) => [row.type, row.reference])
   if (fresh.length > 0) evidence['effects'] = fresh.map((row) => [row.type, row.reference])
+  if (operations.length > 0) evidence['operations'] = operations.map((each) => each.operationId)
   if (granted.length > 0) evidence['granted'] = granted
   if (revoked.length > 0) evidence['revoked'] = revoked
   return evidence

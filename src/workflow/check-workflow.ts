@@ -5,6 +5,7 @@
 import { nearest } from '../core/nearest.ts'
 import { checkConfluence } from './confluence.ts'
 import { HistoryRun } from './history-run.ts'
+import type { OutboxPort } from './outbox-port.ts'
 import type { PlayRun } from './play.ts'
 import { entitles, isReachable, type History, type Workflow } from './workflow.ts'
 
@@ -31,13 +32,20 @@ export interface Warning {
 /** Event types that sources are known to send, by source name; undefined or absent: not known. */
 export type SentTypes = ReadonlyMap<string, readonly string[] | undefined>
 
-/** Checks one workflow; its histories are played, in every order where they are short. */
-export function checkWorkflow(workflow: Workflow, sends: SentTypes): Warning[] {
+/**
+ * Checks one workflow; its histories are played, in every order where they are short. With the outbox of
+ * a configuration, what they send must have a destination there.
+ */
+export function checkWorkflow(
+  workflow: Workflow,
+  sends: SentTypes,
+  outbox?: OutboxPort,
+): Warning[] {
   return [
     ...checkStates(workflow),
     ...checkTypes(workflow, sends),
     ...checkOpening(workflow),
-    ...checkHistories(workflow),
+    ...checkHistories(workflow, outbox),
   ].map(([kind, text]) => ({
     workflow: workflow.name,
     kind,
@@ -96,7 +104,7 @@ function checkOpening(workflow: Workflow): Found[] {
   ]
 }
 
-function checkHistories(workflow: Workflow): Found[] {
+function checkHistories(workflow: Workflow, outbox: OutboxPort | undefined): Found[] {
   const { histories = [] } = workflow
   if (histories.length === 0) {
     return [
@@ -108,12 +116,12 @@ function checkHistories(workflow: Workflow): Found[] {
   }
   const found: Found[] = []
   const made = new Set<string>()
-  for (const history of histories) found.push(...playHistory(workflow, history, made))
+  for (const history of histories) found.push(...playHistory(workflow, history, made, outbox))
   for (const effect of workflow.effects.keys()) {
     if (made.has(effect)) continue
     found.push(['effect_never_made', `no history of it makes the declared effect "${effect}"`])
   }
-  for (const failure of checkConfluence(workflow, histories).failures) {
+  for (const failure of checkConfluence(workflow, histories, { outbox }).failures) {
     found.push([
       'not_confluent',
       `not confluent: history "${failure.history}" ends differently when its events come as ` +
@@ -123,8 +131,13 @@ function checkHistories(workflow: Workflow): Found[] {
   return found
 }
 
-function playHistory(workflow: Workflow, history: History, made: Set<string>): Found[] {
-  const run = new HistoryRun([workflow], history)
+function playHistory(
+  workflow: Workflow,
+  history: History,
+  made: Set<string>,
+  outbox: OutboxPort | undefined,
+): Found[] {
+  const run = new HistoryRun([workflow], history, outbox)
   const events = Array.from({ length: run.events }, (_, step) => [step])
   const played = run.play(run.opening === null ? events : [[run.opening], ...events])
   for (const ledger of played.orders.values()) {

@@ -6,7 +6,9 @@
 import { PermanentError } from '../core/errors.ts'
 import type { Money } from '../core/money.ts'
 import { declared, keyText, printable } from './checked-text.ts'
-import type { Decision, EffectClaim, EntitlementClaim, Figures, Missing } from './decision.ts'
+import type { AnyEffectClaim, Decision, EntitlementClaim, Figures, Missing } from './decision.ts'
+import { checkSends } from './checked-send.ts'
+import type { OutboxPort } from './outbox-port.ts'
 import type { Workflow } from './workflow.ts'
 
 const kinds = ['fulfill', 'move', 'reverse', 'skip', 'defer', 'contradict']
@@ -14,12 +16,22 @@ const maxAmount = 2n ** 63n - 1n
 const firstMs = Date.parse('0001-01-01T00:00:00Z')
 const endMs = Date.parse('+010000-01-01T00:00:00Z')
 
+/** What a decision is held to besides its workflow. */
+export interface DecisionContext {
+  readonly eventType: string
+  readonly outbox: Pick<OutboxPort, 'known' | 'names'>
+}
+
 /**
  * The decision, checked.
  *
  * @throws PermanentError naming the workflow, the event type and what is wrong.
  */
-export function checkedDecision(answer: unknown, workflow: Workflow, eventType: string): Decision {
+export function checkedDecision(
+  answer: unknown,
+  workflow: Workflow,
+  { eventType, outbox }: DecisionContext,
+): Decision {
   const where = `workflow ${workflow.name}, ${printable(eventType)}`
   if (typeof answer !== 'object' || answer === null) {
     throw new PermanentError(
@@ -40,7 +52,7 @@ export function checkedDecision(answer: unknown, workflow: Workflow, eventType: 
     case 'fulfill':
     case 'move':
     case 'reverse':
-      checkChange(decision, workflow, where)
+      checkChange(decision, workflow, where, outbox)
       return decision
     default:
       throw new PermanentError(
@@ -94,9 +106,12 @@ function checkMissing(
     case 'state':
       for (const state of missing.states) declared(workflow.name, 'state', state, workflow.states)
       return
+    case 'operation':
+      declared(workflow.name, 'effect', missing.type, workflow.effects)
+      return
     default:
       throw new PermanentError(
-        `${where}: a deferral must say what is missing: effect(…), state(…), a name or a payment`,
+        `${where}: a deferral must say what is missing: effect(…), state(…), operation(…), a name or a payment`,
       )
   }
 }
@@ -105,6 +120,7 @@ function checkChange(
   decision: Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' }>,
   workflow: Workflow,
   where: string,
+  outbox: DecisionContext['outbox'],
 ): void {
   if (decision.to !== undefined) declared(workflow.name, 'state', decision.to, workflow.states)
   if (decision.payment !== undefined) {
@@ -113,9 +129,15 @@ function checkChange(
     if (decision.payment.money.amount < 0n)
       throw new PermanentError(`${where}: a payment cannot be negative`)
   }
-  for (const effect of listOf(decision.effects, `${where}: effects`))
+  for (const effect of listOf(decision.effects, `${where}: effects`)) {
     checkEffect(effect, workflow, where)
-  if (decision.kind === 'reverse') checkEffect(decision.of, workflow, where)
+    if (effect.send !== undefined) checkSends(effect, workflow, where, outbox)
+  }
+  if (decision.kind === 'reverse') {
+    checkEffect(decision.of, workflow, where)
+    if ('send' in decision.of)
+      throw new PermanentError(`${where}: what is reversed sends nothing: name an effect beside it`)
+  }
   for (const claim of listOf(decision.entitle, `${where}: entitle`)) checkEntitlement(claim, where)
   if (decision.subject !== undefined) keyText(decision.subject, 'subject')
   if (decision.flag !== undefined) keyText(decision.flag?.kind, 'kind of the flag')
@@ -129,7 +151,7 @@ function listOf<T>(value: readonly T[] | undefined, what: string): readonly T[] 
   return value as readonly T[]
 }
 
-function checkEffect(effect: EffectClaim | undefined, workflow: Workflow, where: string): void {
+function checkEffect(effect: AnyEffectClaim | undefined, workflow: Workflow, where: string): void {
   declared(workflow.name, 'effect', effect?.type, workflow.effects)
   if (effect?.reference !== undefined && effect.reference !== '')
     keyText(effect.reference, 'effect reference')

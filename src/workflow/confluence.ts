@@ -6,6 +6,7 @@
 import { differences } from './difference.ts'
 import { endOf, endText, HistoryRun, type RunEnd } from './history-run.ts'
 import { inversions, orderings, seededRandom, type Random } from './orderings.ts'
+import type { OutboxPort } from './outbox-port.ts'
 import type { History, Workflow } from './workflow.ts'
 
 /** Options of {@link checkConfluence}. */
@@ -16,6 +17,8 @@ export interface ConfluenceOptions {
   readonly samples?: number | undefined
   /** Of the samples, duplicates and batches; 1. */
   readonly seed?: number | undefined
+  /** Where effects may send; anywhere, as JSON. */
+  readonly outbox?: OutboxPort | undefined
 }
 
 /** A history that ends differently in another order. */
@@ -50,7 +53,7 @@ export function checkConfluence(
   let sampled = false
   for (const history of histories) {
     const check = new HistoryCheck(
-      new HistoryRun(workflows, history),
+      new HistoryRun(workflows, history, options.outbox),
       opensByEvent(workflows),
       options,
     )

@@ -11,8 +11,27 @@ export interface PaymentClaim {
   readonly money: Money
 }
 
-/** An effect that a decision asks for. Type and reference make it happen once. */
-export interface EffectClaim<Type extends string = string> {
+/** A call to the outside, recorded in the commit of its effect and made after it. */
+export interface Send<State extends string = string, Destination extends string = string> {
+  /** The name of a configured destination. */
+  readonly to: Destination
+  /** Tells several operations of one effect to one destination apart. Default: the effect's type. */
+  readonly name?: string | undefined
+  /** What the destination takes. It is encoded once, now; the bytes never change. */
+  readonly body: unknown
+  /** The states of the order in which it still makes sense: when the order left them, it is canceled. */
+  readonly while?: readonly State[] | undefined
+}
+
+/**
+ * An effect that a decision asks for. Type and reference make it happen once. Without its last two types it
+ * is one that sends nothing.
+ */
+export interface EffectClaim<
+  Type extends string = string,
+  State extends string = never,
+  Destination extends string = never,
+> {
   readonly type: Type
   /** Default: empty, once an order. */
   readonly reference?: string | undefined
@@ -21,7 +40,12 @@ export interface EffectClaim<Type extends string = string> {
   readonly payment?: string | undefined
   /** Declared figures and ids for the ledger; never a body. */
   readonly data?: Readonly<Record<string, unknown>> | undefined
+  /** What is sent because of it: once, like the effect. */
+  readonly send?: readonly Send<State, Destination>[] | undefined
 }
+
+/** An effect of any workflow, whatever it sends. */
+export type AnyEffectClaim = EffectClaim<string, string, string>
 
 /** One entitlement of the whole set that an order entitles to. */
 export interface EntitlementClaim {
@@ -42,16 +66,27 @@ export interface Flag {
 export type Figures = Readonly<Record<string, string | number | bigint | boolean | null>>
 
 /** What an event may wait for. */
-export type Missing<State extends string = string, EffectType extends string = string> =
+export type Missing<
+  State extends string = string,
+  EffectType extends string = string,
+  Destination extends string = string,
+> =
   | { readonly kind: 'name'; readonly name: Name }
   | { readonly kind: 'effect'; readonly type: EffectType; readonly reference: string }
   | { readonly kind: 'state'; readonly states: readonly State[] }
   | { readonly kind: 'payment'; readonly id: string }
+  | {
+      readonly kind: 'operation'
+      readonly type: EffectType
+      readonly reference?: string | undefined
+      readonly name?: string | undefined
+      readonly to?: Destination
+    }
 
-interface Changes<State extends string, EffectType extends string> {
+interface Changes<State extends string, EffectType extends string, Destination extends string> {
   readonly to?: State | undefined
   readonly payment?: PaymentClaim | undefined
-  readonly effects?: readonly EffectClaim<EffectType>[] | undefined
+  readonly effects?: readonly EffectClaim<EffectType, State, Destination>[] | undefined
   /** The WHOLE set of what the order entitles to; absent keeps the set last stated. */
   readonly entitle?: readonly EntitlementClaim[] | undefined
   /** Names the order's subject where it has none yet. */
@@ -62,16 +97,21 @@ interface Changes<State extends string, EffectType extends string> {
 }
 
 /** The recorded answer to an event, as `decide` returns it. */
-export type Decision<State extends string = string, EffectType extends string = string> =
-  | (Changes<State, EffectType> & { readonly kind: 'fulfill' | 'move' })
-  | (Changes<State, EffectType> & {
+export type Decision<
+  State extends string = string,
+  EffectType extends string = string,
+  Destination extends string = string,
+> =
+  | (Changes<State, EffectType, Destination> & { readonly kind: 'fulfill' | 'move' })
+  | (Changes<State, EffectType, Destination> & {
       readonly kind: 'reverse'
       readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
     })
   | { readonly kind: 'skip'; readonly reason: string }
   | {
       readonly kind: 'defer'
-      readonly missing: Missing<State, EffectType> | readonly Missing<State, EffectType>[]
+      readonly missing:
+        Missing<State, EffectType, Destination> | readonly Missing<State, EffectType, Destination>[]
       /** Deadline in milliseconds; default: the configuration's (24 h). */
       readonly forMs?: number | undefined
       readonly reason?: string | undefined
@@ -82,17 +122,22 @@ export type Decision<State extends string = string, EffectType extends string = 
 export function fulfill<
   const State extends string = never,
   const EffectType extends string = never,
->(changes: Changes<State, EffectType>): Decision<State, EffectType> {
+  const Destination extends string = never,
+>(changes: Changes<State, EffectType, Destination>): Decision<State, EffectType, Destination> {
   return { ...changes, kind: 'fulfill' }
 }
 
 /** Moves the order once: the fact that moved it is a declared effect under its own key. */
-export function move<const State extends string, const EffectType extends string>(
-  change: Omit<Changes<State, EffectType>, 'effects' | 'to'> & {
+export function move<
+  const State extends string,
+  const EffectType extends string,
+  const Destination extends string = never,
+>(
+  change: Omit<Changes<State, EffectType, Destination>, 'effects' | 'to'> & {
     readonly to: State
-    readonly once: EffectClaim<EffectType>
+    readonly once: EffectClaim<EffectType, State, Destination>
   },
-): Decision<State, EffectType> {
+): Decision<State, EffectType, Destination> {
   const { once, ...rest } = change
   if (once === undefined)
     throw new PermanentError('a move needs `once`: the effect that is the fact which moves it')
@@ -103,16 +148,20 @@ export function move<const State extends string, const EffectType extends string
  * Reverses an effect (a refund that failed after it had succeeded). The two are recorded apart and
  * commute: whichever comes first, both rows stand and the amount no longer counts.
  */
-export function reverse<const EffectType extends string, const State extends string = never>(
-  change: Changes<State, EffectType> & {
+export function reverse<
+  const EffectType extends string,
+  const State extends string = never,
+  const Destination extends string = never,
+>(
+  change: Changes<State, EffectType, Destination> & {
     readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
   },
-): Decision<State, EffectType> {
+): Decision<State, EffectType, Destination> {
   return { ...change, kind: 'reverse' }
 }
 
 /** Decides that nothing follows from the event. Final. */
-export function skip(reason: string): Decision<never, never> {
+export function skip(reason: string): Decision<never, never, never> {
   return { kind: 'skip', reason }
 }
 
@@ -120,16 +169,18 @@ export function skip(reason: string): Decision<never, never> {
 export function defer<
   const State extends string = never,
   const EffectType extends string = never,
+  const Destination extends string = never,
 >(wait: {
-  readonly missing: Missing<State, EffectType> | readonly Missing<State, EffectType>[]
+  readonly missing:
+    Missing<State, EffectType, Destination> | readonly Missing<State, EffectType, Destination>[]
   readonly for?: number | undefined
   readonly reason?: string | undefined
-}): Decision<State, EffectType> {
+}): Decision<State, EffectType, Destination> {
   return { kind: 'defer', missing: wait.missing, forMs: wait.for, reason: wait.reason }
 }
 
 /** Records that the event contradicts what the order knows; grants nothing and makes a finding. */
-export function contradict(reason: string, figures?: Figures): Decision<never, never> {
+export function contradict(reason: string, figures?: Figures): Decision<never, never, never> {
   return { kind: 'contradict', reason, figures }
 }
 
@@ -137,13 +188,31 @@ export function contradict(reason: string, figures?: Figures): Decision<never, n
 export function effect<const EffectType extends string>(
   type: EffectType,
   reference = '',
-): Missing<never, EffectType> {
+): Missing<never, EffectType, never> {
   return { kind: 'effect', type, reference }
+}
+
+/**
+ * Something to wait for: the operation of an effect being sent. Every end of an operation of the order
+ * wakes the event; `operations` tells `decide` how it ended.
+ */
+export function operation<
+  const EffectType extends string,
+  const Destination extends string = never,
+>(
+  type: EffectType,
+  which: {
+    readonly reference?: string | undefined
+    readonly name?: string | undefined
+    readonly to?: Destination
+  } = {},
+): Missing<never, EffectType, Destination> {
+  return { ...which, kind: 'operation', type }
 }
 
 /** Something to wait for: the order being in one of these states. */
 export function state<const State extends string>(
   ...states: readonly State[]
-): Missing<State, never> {
+): Missing<State, never, never> {
   return { kind: 'state', states }
 }

@@ -10,6 +10,7 @@ import {
   checkKnown,
   checkName,
   checkOptions,
+  destinationsOf,
   historiesOf,
   invalid,
   mapOf,
@@ -58,6 +59,7 @@ export interface WorkflowOptions<
   State extends string,
   EffectType extends string,
   Opens extends 'app' | 'event',
+  Destination extends string = string,
 > {
   readonly sources: readonly SourceName[]
   readonly initial: NoInfer<State>
@@ -66,6 +68,8 @@ export interface WorkflowOptions<
   readonly states: Readonly<Record<State, StateOptions>>
   readonly transitions: Readonly<Partial<Record<NoInfer<State>, readonly NoInfer<State>[]>>>
   readonly effects: Readonly<Record<EffectType, EffectOptions>>
+  /** Where its effects may send, so that a typo is caught here; default: wherever the configuration knows. */
+  readonly destinations?: readonly Destination[] | undefined
   /** Default: a hash of states, transitions, types and effects. */
   readonly version?: string | undefined
   readonly compare?: Compare<EventOf<Events, EventNameOf<Events>>> | undefined
@@ -79,12 +83,13 @@ export interface WorkflowBuilder<
   State extends string,
   EffectType extends string,
   Subject extends string | null,
+  Destination extends string = string,
 > extends Workflow {
   /** Handles one type of event, or several alike: the event is then any of them. */
   on<const Type extends EventNameOf<Events>>(
     types: Type | readonly Type[],
-    handler: EventHandler<EventOf<Events, Type>, State, EffectType, Subject>,
-  ): WorkflowBuilder<Events, State, EffectType, Subject>
+    handler: EventHandler<EventOf<Events, Type>, State, EffectType, Subject, Destination>,
+  ): WorkflowBuilder<Events, State, EffectType, Subject, Destination>
 }
 
 /** The type of `defineWorkflow` for sources with known bodies. */
@@ -94,10 +99,18 @@ export interface DefineWorkflow<Known extends SourceTypes> {
     const State extends string,
     const EffectType extends string,
     const Opens extends 'app' | 'event' = 'app',
+    const Destination extends string = string,
   >(
     name: string,
-    options: WorkflowOptions<EventsOf<Known, SourceName>, SourceName, State, EffectType, Opens>,
-  ): WorkflowBuilder<EventsOf<Known, SourceName>, State, EffectType, SubjectOf<Opens>>
+    options: WorkflowOptions<
+      EventsOf<Known, SourceName>,
+      SourceName,
+      State,
+      EffectType,
+      Opens,
+      Destination
+    >,
+  ): WorkflowBuilder<EventsOf<Known, SourceName>, State, EffectType, SubjectOf<Opens>, Destination>
 }
 
 /**
@@ -156,6 +169,7 @@ const optionNames = [
   'states',
   'transitions',
   'effects',
+  'destinations',
   'version',
   'compare',
   'accepts',
@@ -194,6 +208,7 @@ function baseOf(name: string, options: UntypedOptions): Base {
     states,
     transitions: transitionsOf(where, options.transitions, states),
     effects,
+    destinations: destinationsOf(where, options.destinations),
     compare: options.compare as Compare | undefined,
     accepts: options.accepts as Accepts | undefined,
     histories: historiesOf(where, options.histories),

@@ -48,6 +48,8 @@ export interface InboxEvent {
   readonly receivedAt: Date
   readonly occurredAt: Date | null
   readonly synthetic: boolean
+  /** The operation of ours that caused it, where the provider says under which key it was asked. */
+  readonly causedBy?: string | null | undefined
   readonly content: EventContent
 }
 

@@ -23,6 +23,8 @@ const kinds: Readonly<Record<FindingKind, Pick<FindingDraft, 'class' | 'severity
   contradicted: { class: 'contradiction', severity: 'medium' },
   wait_overdue: { class: 'lag', severity: 'medium' },
   dead_event: { class: 'lag', severity: 'high' },
+  operation_dead: { class: 'contradiction', severity: 'high' },
+  operation_uncertain: { class: 'lag', severity: 'high' },
 }
 
 /** A kind of finding that the engine makes by itself. */
@@ -44,6 +46,8 @@ export type FindingKind =
   | 'contradicted'
   | 'wait_overdue'
   | 'dead_event'
+  | 'operation_dead'
+  | 'operation_uncertain'
 
 /** The kinds that the engine makes by itself, for documentation. */
 export const findingKinds: readonly FindingKind[] = Object.keys(kinds) as FindingKind[]

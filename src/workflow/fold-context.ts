@@ -2,7 +2,14 @@
  * What the fold needs besides the order: ids for decisions, owners of names and payments.
  */
 import type { InboxEvent } from './event.ts'
-import { reversedSuffix, type Effect, type LedgerEffect, type Name } from './order.ts'
+import {
+  reversedSuffix,
+  type Effect,
+  type LedgerEffect,
+  type Name,
+  type Operation,
+} from './order.ts'
+import type { OutboxPort } from './outbox-port.ts'
 
 /** Facts and sources that the fold takes from outside, so that it stays pure. */
 export interface FoldContext {
@@ -14,6 +21,8 @@ export interface FoldContext {
   readonly payerOf: (sourceId: number, paymentId: string) => string | null
   /** A stable secret of an order and a name. */
   readonly derive: (orderId: string, name: string) => string
+  /** Where effects may send, and what exactly. */
+  readonly outbox: OutboxPort
 }
 
 /** An effect as users see it. */
@@ -23,7 +32,10 @@ export type EffectView = Effect
  * Joins effects with their reversals, whichever came first. A reversal that came before its effect
  * shows as a reversed effect without an amount, so that whoever decides about the effect can know.
  */
-export function viewEffects(rows: readonly LedgerEffect[]): readonly EffectView[] {
+export function viewEffects(
+  rows: readonly LedgerEffect[],
+  operations: readonly Operation[],
+): readonly EffectView[] {
   const reversals = new Map<string, LedgerEffect>()
   for (const row of rows) {
     if (row.type.endsWith(reversedSuffix))
@@ -33,7 +45,11 @@ export function viewEffects(rows: readonly LedgerEffect[]): readonly EffectView[
   for (const row of rows) {
     if (row.type.endsWith(reversedSuffix)) continue
     views.push(
-      Object.freeze({ ...row, reversed: reversals.delete(`${row.type}\n${row.reference}`) }),
+      Object.freeze({
+        ...row,
+        reversed: reversals.delete(`${row.type}\n${row.reference}`),
+        operations: operationsOf(row, operations),
+      }),
     )
   }
   for (const row of reversals.values()) {
@@ -45,10 +61,26 @@ export function viewEffects(rows: readonly LedgerEffect[]): readonly EffectView[
         currency: null,
         payment: null,
         reversed: true,
+        operations: noOperations,
       }),
     )
   }
   return Object.freeze(views)
+}
+
+/** What most orders have of them. */
+export const noOperations: readonly Operation[] = Object.freeze([])
+
+/** The operations of one effect. */
+export function operationsOf(
+  { type, reference }: { readonly type: string; readonly reference: string },
+  operations: readonly Operation[],
+): readonly Operation[] {
+  // most orders send nothing, and this is asked for every effect of every event
+  if (operations.length === 0) return noOperations
+  return Object.freeze(
+    operations.filter(({ effect }) => effect.type === type && effect.reference === reference),
+  )
 }
 
 function reversedType(row: LedgerEffect): string {

@@ -38,6 +38,7 @@ export function plainOutcome(at: At, kind: OutcomeKind, reason: string): Outcome
     payment: null,
     appliesPayment: null,
     effects: emptyOutcome.effects,
+    operations: emptyOutcome.operations,
     learned: ledger.stored ? claim.learned : [],
     findings: emptyOutcome.findings,
     granted: emptyOutcome.granted,

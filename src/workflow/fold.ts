@@ -4,13 +4,14 @@
  * ledger and events give the same outcomes.
  */
 import type { EffectView, FoldContext } from './fold-context.ts'
-import { viewEffects } from './fold-context.ts'
+import { noOperations, viewEffects } from './fold-context.ts'
 import { contradictionOutcome, deferredOutcome, plainOutcome } from './fold-outcomes.ts'
 import { finding } from './finding-kinds.ts'
 import { judge } from './judge.ts'
 import type { Name, Order, OrderLedger } from './order.ts'
 import { checkedDecision } from './checked-decision.ts'
 import type { Decision, Missing } from './decision.ts'
+import { describeMissing } from './describe-missing.ts'
 import type { Outcome } from './outcome.ts'
 import type { Claim } from './resolve-event.ts'
 import type { DecideInput } from './workflow.ts'
@@ -211,9 +212,12 @@ function answer(
   context: FoldContext,
   decisionId: bigint,
 ): Outcome {
-  const effects = viewEffects(ledger.effects)
+  const effects = viewEffects(ledger.effects, ledger.operations)
   const answered: unknown = claim.candidate.handler.decide(inputOf(ledger, claim, context, effects))
-  const decision = checkedDecision(answered, claim.candidate.workflow, claim.event.eventType)
+  const decision = checkedDecision(answered, claim.candidate.workflow, {
+    eventType: claim.event.eventType,
+    outbox: context.outbox,
+  })
   const at = { decisionId, claim, ledger }
   switch (decision.kind) {
     case 'skip':
@@ -251,19 +255,6 @@ function isList(missing: Missing | readonly Missing[]): missing is readonly Miss
   return Array.isArray(missing)
 }
 
-function describeMissing(missing: Missing): string {
-  switch (missing.kind) {
-    case 'name':
-      return `${missing.name.kind} ${missing.name.value}`
-    case 'effect':
-      return `effect ${missing.type}${missing.reference === '' ? '' : ` ${missing.reference}`}`
-    case 'payment':
-      return `payment ${missing.id}`
-    case 'state':
-      return `state ${missing.states.join(' or ')}`
-  }
-}
-
 function inputOf(
   ledger: OrderLedger,
   claim: Claim,
@@ -285,6 +276,8 @@ function inputOf(
     order,
     payments: Object.freeze(ledger.payments.map((payment) => Object.freeze({ ...payment }))),
     effects,
+    operations:
+      ledger.operations.length === 0 ? noOperations : Object.freeze([...ledger.operations]),
     entitlements: Object.freeze(entitlements),
     derive: (name: string) => context.derive(ledger.id, name),
   })

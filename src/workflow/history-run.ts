@@ -5,7 +5,10 @@
 import { factsOfBody, type BodyFacts } from './body-event.ts'
 import { stableText } from './difference.ts'
 import type { Environment, InboxEvent } from './event.ts'
+import type { OutboxPort } from './outbox-port.ts'
 import { PlayRun } from './play.ts'
+import type { PlayedOperation } from './play-operations.ts'
+import { playOutbox } from './play-outbox.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import type { History, Workflow } from './workflow.ts'
 
@@ -24,6 +27,8 @@ export interface OrderEnd {
   readonly effects: Readonly<Record<string, unknown>>
   /** By subject and entitlement, active ones only. */
   readonly entitlements: Readonly<Record<string, unknown>>
+  /** By destination, name and effect; absent where nothing is sent. */
+  readonly operations?: Readonly<Record<string, unknown>>
 }
 
 const start = Date.parse('2026-01-01T00:00:00Z')
@@ -36,11 +41,13 @@ export class HistoryRun {
   readonly #history: History
   readonly #facts: readonly BodyFacts[]
   readonly #environment: Environment
+  readonly #outbox: OutboxPort
 
-  constructor(workflows: readonly Workflow[], history: History) {
+  constructor(workflows: readonly Workflow[], history: History, outbox: OutboxPort = playOutbox()) {
     this.#workflows = workflows
     this.#registry = createRegistry(workflows, [])
     this.#history = history
+    this.#outbox = outbox
     this.#facts = history.events.map((body) => factsOfBody(body))
     // histories come from factories and fixtures: what they say of their environment is theirs
     this.#environment = this.#facts.find((each) => each.environment !== null)?.environment ?? 'test'
@@ -70,6 +77,7 @@ export class HistoryRun {
       registry: this.#registry,
       environment: this.#environment,
       deferralMs: dayMs,
+      outbox: this.#outbox,
     })
     let arrived = 0
     batches.forEach((batch, index) => {
@@ -82,7 +90,22 @@ export class HistoryRun {
       }
       if (events.length > 0) run.deliver(events, now)
     })
+    this.#answer(run, new Date(start + batches.length * 1000))
     return run
+  }
+
+  /** At the end, and not as they come: when an operation is sent must not be a question of the order of events. */
+  #answer(run: PlayRun, now: Date): void {
+    const { receipts } = this.#history
+    if (receipts === undefined) return
+    const next = (): PlayedOperation | undefined =>
+      run.operations.find(
+        ({ draft, state, holds }) =>
+          state === 'pending' && holds && Object.hasOwn(receipts, draft.destination),
+      )
+    // what is answered may let an event send more
+    for (let each = next(); each !== undefined; each = next())
+      run.answer(each.draft.operationId, receipts[each.draft.destination] ?? {}, now)
   }
 
   #open(run: PlayRun, now: Date): void {
@@ -153,6 +176,7 @@ export function endOf(run: PlayRun): RunEnd {
               { quantity: row.quantity, validUntil: row.validUntil },
             ]),
         ),
+        ...operationsEnd(run, id),
       },
     ])
   }
@@ -162,6 +186,23 @@ export function endOf(run: PlayRun): RunEnd {
       : [],
   )
   return { orders: Object.fromEntries(orders), dead: Object.fromEntries(dead) }
+}
+
+/**
+ * Operations follow from effects: the order of events may not change which there are. What their bodies say
+ * may depend on what was known when the effect came (an address that a later event corrects), as P10 allows.
+ */
+function operationsEnd(run: PlayRun, orderId: string): Pick<OrderEnd, 'operations'> {
+  const own = [...run.drafts].filter((draft) => draft.orderId === orderId)
+  if (own.length === 0) return {}
+  const operations = own.map(
+    ({ destination, name, effectType, effectReference, whileStates }) =>
+      [
+        `${destination} ${name} of ${effectReference === '' ? effectType : `${effectType} ${effectReference}`}`,
+        { while: whileStates },
+      ] as const,
+  )
+  return { operations: Object.fromEntries(operations) }
 }
 
 /** The same for the same end, and cheap: what every order of a history is held to. */
@@ -178,6 +219,11 @@ export function endText(run: PlayRun): string {
     for (const { subject, entitlement, quantity, validUntil, active } of ledger.entitlements) {
       if (active) line(id, 'entitlement', subject, entitlement, quantity, validUntil?.getTime())
     }
+  }
+  for (const draft of run.drafts) {
+    const { orderId, destination, name, effectType, effectReference, whileStates } = draft
+    const kept = stableText(whileStates)
+    line(orderId, 'operation', destination, name, effectType, effectReference, kept)
   }
   for (const { event, state, outcome } of run.events) {
     if (state === 'dead') line('dead', event.eventId, outcome?.reason)

@@ -115,7 +115,7 @@ function checkRefunds(change: SortedChange): MoneyVerdict {
     if (captured === undefined) {
       return { kind: 'missing', description: `payment ${effect.payment} of order ${ledger.id}` }
     }
-    const all = viewEffects([...ledger.effects, ...change.fresh])
+    const all = viewEffects([...ledger.effects, ...change.fresh], [])
     let sum = 0n
     for (const each of all) {
       if (each.payment === effect.payment && each.amount !== null && !each.reversed)

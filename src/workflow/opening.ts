@@ -77,6 +77,7 @@ export function unopenedOrder(id: string, workflow: Workflow): OrderLedger {
     payments: [],
     effects: [],
     entitlements: [],
+    operations: [],
   }
 }
 

@@ -18,8 +18,23 @@ export interface Payment {
   readonly applied: boolean
 }
 
+/** Where an operation stands. `sent`, `canceled` and `discarded` are final. */
+export type OperationState =
+  'pending' | 'sending' | 'sent' | 'uncertain' | 'dead' | 'canceled' | 'discarded'
+
+/** One call to the outside that an effect of the order asked for. */
+export interface Operation<Type extends string = string, Destination extends string = string> {
+  /** As its `send` named it; else the type of its effect. */
+  readonly name: string
+  readonly destination: Destination
+  readonly effect: { readonly type: Type; readonly reference: string }
+  readonly state: OperationState
+  /** What the destination answered, once it is sent: ids and figures. */
+  readonly receipt: Readonly<Record<string, unknown>> | null
+}
+
 /** An effect of an order: a fulfillment that happened once. */
-export interface Effect<Type extends string = string> {
+export interface Effect<Type extends string = string, Destination extends string = string> {
   readonly type: Type
   /** What makes it once: a refund id, an invoice id; empty for what happens once an order. */
   readonly reference: string
@@ -33,6 +48,8 @@ export interface Effect<Type extends string = string> {
    * first shows as a reversed effect without an amount.
    */
   readonly reversed: boolean
+  /** What it sends, with the receipts. */
+  readonly operations: readonly Operation<Type, Destination>[]
 }
 
 /** Something a subject may use because of an order. */
@@ -74,6 +91,7 @@ export interface OrderLedger {
   payments: LedgerPayment[]
   effects: LedgerEffect[]
   entitlements: LedgerEntitlement[]
+  operations: Operation[]
 }
 
 /** A payment with the source whose id it bears. */

@@ -4,6 +4,7 @@
 import type { Figures } from './decision.ts'
 import type { InboxEvent } from './event.ts'
 import type { LedgerEffect, Name } from './order.ts'
+import type { OperationDraft } from './outbox-port.ts'
 
 /** What became of an event. The first seven are final. */
 export type OutcomeKind =
@@ -81,6 +82,8 @@ export interface Outcome {
   /** The id of a payment recorded before as not applied (also in this batch), which is applied now. */
   readonly appliesPayment: string | null
   readonly effects: readonly LedgerEffect[]
+  /** What its effects send: written in the same commit. */
+  readonly operations: readonly OperationDraft[]
   readonly learned: readonly Name[]
   readonly findings: readonly FindingDraft[]
   /** `subject entitlement` pairs that became active or ceased to be. */
@@ -102,6 +105,7 @@ export const emptyOutcome: Omit<Outcome, 'decisionId' | 'event' | 'kind' | 'reas
     payment: null,
     appliesPayment: null,
     effects: Object.freeze([]),
+    operations: Object.freeze([]),
     learned: Object.freeze([]),
     findings: Object.freeze([]),
     granted: Object.freeze([]),

@@ -4,15 +4,18 @@
  */
 import { isPermanent } from '../core/errors.ts'
 import { fingerprint } from '../core/fingerprint.ts'
+import { linkedOutcome } from './caused-by.ts'
 import type { Environment, InboxEvent } from './event.ts'
 import { finding } from './finding-kinds.ts'
 import { foldOrder } from './fold.ts'
 import type { FoldContext } from './fold-context.ts'
 import { openLedger, unopenedOrder, type Opening, type OpeningAnswer } from './opening.ts'
 import type { Name, OrderLedger } from './order.ts'
+import type { OperationDraft, OutboxPort } from './outbox-port.ts'
 import { deadOutcome, orderlessOutcome } from './orderless-outcome.ts'
 import { emptyOutcome, type FindingDraft, type Outcome } from './outcome.ts'
 import { PlayInbox, type HeldEvent, type PlayedEvent } from './play-inbox.ts'
+import { PlayOperations, type PlayedOperation } from './play-operations.ts'
 import type { Registry } from './registry.ts'
 import {
   resolveEvent,
@@ -38,6 +41,7 @@ export interface PlayRunOptions {
   readonly environment: Environment
   /** How long a wait lasts where nothing says otherwise, in milliseconds. */
   readonly deferralMs: number
+  readonly outbox: OutboxPort
 }
 
 type BoundNames = ReadonlyMap<string, NamedOrder>
@@ -51,6 +55,7 @@ export class PlayRun {
   readonly #payers = new Map<string, string>()
   readonly #findings = new Map<string, PlayedFinding>()
   readonly #decisions: Outcome[] = []
+  readonly #operations = new PlayOperations()
   #lastDecision = 0n
 
   constructor(options: PlayRunOptions) {
@@ -75,6 +80,22 @@ export class PlayRun {
   /** Every decision that would be recorded, in order. */
   get decisions(): readonly Outcome[] {
     return this.#decisions
+  }
+
+  /** Every operation that effects asked for, in order. */
+  get operations(): readonly PlayedOperation[] {
+    return this.#operations.all(this.#orders)
+  }
+
+  /** What the effects asked for, as it was recorded. */
+  get drafts(): Iterable<OperationDraft> {
+    return this.#operations.drafts()
+  }
+
+  /** Ends an operation as sent, once, and works off what waited for it. */
+  answer(operationId: string, receipt: Readonly<Record<string, unknown>>, now: Date): void {
+    const order = this.#operations.answer(operationId, receipt, this.#orders)
+    if (order !== null) this.#work(new Set(this.#inbox.wake([orderKey(order.id)])), now)
   }
 
   /** Takes events in as one batch, and works until nothing is left to do. */
@@ -206,6 +227,7 @@ export class PlayRun {
       payerOf: (sourceId, payment) => this.#payers.get(`${sourceId}\n${payment}`) ?? null,
       derive: (order, name) =>
         [0, 1, 2, 3].map((part) => fingerprint([order, name, part])).join(''),
+      outbox: this.#options.outbox,
     }
   }
 
@@ -222,8 +244,10 @@ export class PlayRun {
     return this.#lastDecision
   }
 
-  #settle(held: HeldEvent, outcome: Outcome, now: Date): void {
+  #settle(held: HeldEvent, decided: Outcome, now: Date): void {
+    const outcome = linkedOutcome(decided)
     const { event } = outcome
+    this.#operations.record(outcome.operations)
     const before = held.outcome?.wait?.description
     if (held.overdue && outcome.kind !== 'deferred') this.#close(event)
     const lastsMs = outcome.wait?.forMs ?? this.#options.deferralMs

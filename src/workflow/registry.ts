@@ -2,6 +2,7 @@
  * Which workflows and handlers look at which types of which source.
  */
 import { HookledgerError } from '../core/errors.ts'
+import type { HandlerOutbox } from './outbox-port.ts'
 import type { AnyEvent, EventHandler, UserExecutor, Workflow } from './workflow.ts'
 import type { Resolution } from './resolution.ts'
 
@@ -16,6 +17,7 @@ export interface PlainHandler {
   readonly run: (input: {
     readonly event: AnyEvent
     readonly db: UserExecutor
+    readonly outbox: HandlerOutbox
   }) => Promise<Resolution | void>
 }
 

@@ -1,7 +1,7 @@
 /**
  * A decision that changes something, with what it asks for split into what is new and what exists.
  */
-import type { Decision, EffectClaim } from './decision.ts'
+import type { AnyEffectClaim, Decision, Send } from './decision.ts'
 import type { FoldContext } from './fold-context.ts'
 import type { At } from './fold-outcomes.ts'
 import { reversedSuffix, type LedgerEffect, type LedgerPayment } from './order.ts'
@@ -23,10 +23,20 @@ export interface SortedChange extends Judged {
   readonly workflow: Workflow
   readonly fresh: readonly LedgerEffect[]
   readonly absorbed: readonly LedgerEffect[]
+  /** What the new effects send. */
+  readonly sends: readonly EffectSend[]
   readonly payment: PaymentOutcome | null
   /** Whether the payment is not recorded for this order yet, or only as not applied. */
   readonly paymentIsNew: boolean
 }
+
+/** A send with the new effect that asks for it. */
+export interface EffectSend {
+  readonly effect: LedgerEffect
+  readonly send: Send
+}
+
+const noSends: readonly EffectSend[] = Object.freeze([])
 
 /** Splits a decision that was checked already. */
 export function sortChange(judged: Judged): SortedChange {
@@ -51,6 +61,9 @@ export function sortChange(judged: Judged): SortedChange {
       : { id: named.id, amount: named.money.amount, currency: named.money.currency, applied: true }
   const paymentIsNew = payment !== null && recorded?.applied !== true
   const { decisionId, context } = judged
+  const sends = decision.effects?.some((each) => each.send !== undefined)
+    ? sendsOf(decision.effects, fresh)
+    : noSends
   return {
     decisionId,
     claim,
@@ -60,9 +73,23 @@ export function sortChange(judged: Judged): SortedChange {
     workflow,
     fresh,
     absorbed,
+    sends,
     payment,
     paymentIsNew,
   }
+}
+
+/** An effect that exists sends nothing again, and one that is named twice sends what the first names. */
+function sendsOf(
+  claims: readonly AnyEffectClaim[],
+  fresh: readonly LedgerEffect[],
+): readonly EffectSend[] {
+  return fresh.flatMap((effect) => {
+    const claim = claims.find(
+      ({ type, reference = '' }) => type === effect.type && reference === effect.reference,
+    )
+    return (claim?.send ?? []).map((send) => ({ effect, send }))
+  })
 }
 
 function wantedEffects(workflow: Workflow, decision: Change): LedgerEffect[] {
@@ -71,7 +98,7 @@ function wantedEffects(workflow: Workflow, decision: Change): LedgerEffect[] {
   return wanted
 }
 
-function effectRow(workflow: Workflow, claim: EffectClaim, suffix: string): LedgerEffect {
+function effectRow(workflow: Workflow, claim: AnyEffectClaim, suffix: string): LedgerEffect {
   return Object.freeze({
     type: `${claim.type}${suffix}`,
     reference: claim.reference ?? '',

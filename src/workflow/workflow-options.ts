@@ -46,6 +46,17 @@ export function transitionsOf(
   return map
 }
 
+/** The destinations that its effects may name. */
+export function destinationsOf(
+  where: string,
+  destinations: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (destinations === undefined) return undefined
+  if (!Array.isArray(destinations)) invalid(`${where}: destinations must be a list of names`)
+  for (const destination of destinations as readonly string[]) checkName('destination', destination)
+  return [...new Set(destinations as readonly string[])]
+}
+
 /** The histories, each with a name of its own. */
 export function historiesOf(
   where: string,
@@ -59,7 +70,7 @@ export function historiesOf(
     if (typeof name !== 'string' || name === '') invalid(`${where}: a history needs a name`)
     if (names.has(name)) invalid(`${where}: two histories are named "${name}"`)
     names.add(name)
-    checkOptions(`${where}, history "${name}"`, history, ['name', 'open', 'events'])
+    checkOptions(`${where}, history "${name}"`, history, ['name', 'open', 'events', 'receipts'])
     if (
       !Array.isArray(events) ||
       events.some((event: unknown) => typeof event !== 'object' || event === null)
@@ -113,7 +124,10 @@ export function checkKnown(
 }
 
 /** Checks what names a workflow, source, state or effect. */
-export function checkName(what: 'workflow' | 'source' | 'state' | 'effect', value: string): void {
+export function checkName(
+  what: 'workflow' | 'source' | 'state' | 'effect' | 'destination',
+  value: string,
+): void {
   if (typeof value === 'string' && /^[A-Za-z][A-Za-z0-9_-]{0,62}$/.test(value)) return
   invalid(
     `"${String(value).slice(0, 80)}" cannot be the name of ${what === 'effect' ? 'an' : 'a'} ${what}: use letters, digits, _ and -, a letter first, at most 63`,

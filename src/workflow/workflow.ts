@@ -5,7 +5,7 @@
 import type { Money } from '../core/money.ts'
 import type { Decision } from './decision.ts'
 import type { EventMeta } from './event.ts'
-import type { Effect, Entitlement, Name, Order, Payment } from './order.ts'
+import type { Effect, Entitlement, Name, Operation, Order, Payment } from './order.ts'
 import type { Resolution } from './resolution.ts'
 
 /** An event with its types erased. */
@@ -17,11 +17,14 @@ export interface DecideInput<
   State extends string = string,
   EffectType extends string = string,
   Subject extends string | null = string | null,
+  Destination extends string = string,
 > {
   readonly event: Event
   readonly order: Order<State, Subject>
   readonly payments: readonly Payment[]
-  readonly effects: readonly Effect<EffectType>[]
+  readonly effects: readonly Effect<EffectType, Destination>[]
+  /** What the order's effects send, where each of it stands, and the receipts. */
+  readonly operations: readonly Operation<EffectType, Destination>[]
   readonly entitlements: readonly Entitlement[]
   /** A stable secret of this order and name (hex, 64 characters): the same for every retry and replay. */
   readonly derive: (name: string) => string
@@ -33,14 +36,15 @@ export interface EventHandler<
   State extends string = string,
   EffectType extends string = string,
   Subject extends string | null = string | null,
+  Destination extends string = string,
 > {
   /** Which order the event belongs to (a text is its id). Pure: the event is all it sees. */
   readonly order: (input: { readonly event: Event }) => Resolution | string | null | undefined
   /** Other names of that order, learned whatever is decided; what is missing (null) is left out. */
   readonly learn?: ((input: { readonly event: Event }) => readonly (Name | null)[]) | undefined
   readonly decide: (
-    input: DecideInput<Event, State, EffectType, Subject>,
-  ) => Decision<State, EffectType>
+    input: DecideInput<Event, State, EffectType, Subject, Destination>,
+  ) => Decision<State, EffectType, Destination>
   /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
 }
@@ -103,6 +107,11 @@ export interface History {
     | undefined
   /** Provider bodies, in the order in which they happened. */
   readonly events: readonly object[]
+  /**
+   * What destinations answer, by their names, once all events have come: for events that wait for an
+   * operation. Those of other destinations are never answered.
+   */
+  readonly receipts?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
 }
 
 /** The engine's form of a workflow. */
@@ -114,6 +123,8 @@ export interface Workflow {
   readonly states: ReadonlyMap<string, StateOptions>
   readonly transitions: ReadonlyMap<string, readonly string[]>
   readonly effects: ReadonlyMap<string, EffectOptions>
+  /** Where its effects may send; undefined: wherever the configuration knows. */
+  readonly destinations: readonly string[] | undefined
   readonly handlers: ReadonlyMap<string, EventHandler>
   readonly version: string
   readonly compare: Compare | undefined

@@ -42,7 +42,7 @@ describe('parseFaultPlan', () => {
     'W3:1',
     'W3:x:kill',
     'W3:1:kill:1:2',
-    'D1:1:kill',
+    'D7:1:kill',
   ])('refuses "%s" in one line', (text) => {
     expect(() => parseFaultPlan(text)).toThrow(
       expect.objectContaining({

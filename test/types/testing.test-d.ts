@@ -10,6 +10,7 @@ import {
   type EveryOrderReport,
   type InboxEntry,
   type PlayedOrder,
+  type SentOperation,
 } from 'hookledger/testing'
 import { check, type Equal } from './expect.ts'
 
@@ -34,6 +35,12 @@ app.open({ id: '1', workflow: 'shop', subject: 'user:1', expected: money(1, 'usd
 app.deliver([checkoutSessionCompleted(), refundCreated()], { source: 'stripe' })
 const body = stripeBody(refundCreated())
 app.deliver({ body, headers: signStripe(body, 'whsec_0123456789abcdef') })
+check<Equal<ReturnType<typeof app.sent>, readonly SentOperation[]>>()
+app.answer(app.sent('1')[0]?.operationId ?? '', { id: 'msg_1' })
+app.answer('an id')
+play([shop], { destinations: { email: { encode: ({ body }) => Buffer.from(String(body)) } } })
+// @ts-expect-error a destination encodes
+play([shop], { destinations: { email: {} } })
 // @ts-expect-error an order has an id
 app.open({ subject: 'user:1' })
 // @ts-expect-error entitlements combine in one of three ways

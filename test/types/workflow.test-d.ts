@@ -9,12 +9,14 @@ import {
   defineWorkflow,
   effect,
   fulfill,
+  handle,
   idOf,
   money,
   move,
   name,
   names,
   notOurs,
+  operation,
   orderId,
   reverse,
   skip,
@@ -22,7 +24,11 @@ import {
   waitFor,
   type Decision,
   type Effect,
+  type EffectClaim,
+  type HandlerOutbox,
   type Money,
+  type Operation,
+  type OperationState,
 } from 'hookledger'
 import { check, type Equal } from './expect.ts'
 
@@ -361,4 +367,136 @@ both.on('refund.created', {
     check<Equal<typeof event.type, string>>()
     return skip(event.source.name ?? 'none')
   },
+})
+
+// ─── what is sent ───
+
+const sender = defineWorkflow('sender', {
+  ...base,
+  destinations: ['email', 'crm'],
+  effects: { license: {}, refund: {} },
+})
+
+sender.on('charge.succeeded', {
+  ...one,
+  decide: ({ operations, ...given }) => {
+    check<Equal<typeof operations, readonly Operation<'license' | 'refund', 'email' | 'crm'>[]>>()
+    check<Equal<(typeof given.effects)[number]['operations'], typeof operations>>()
+    check<Equal<(typeof operations)[number]['state'], OperationState>>()
+    check<Equal<(typeof operations)[number]['receipt'], Readonly<Record<string, unknown>> | null>>()
+    void [given.effects, operations.find((each) => each.destination === 'email')]
+    // @ts-expect-error no such destination
+    void operations.find((each) => each.destination === 'emial')
+    return fulfill({
+      to: 'paid',
+      effects: [
+        {
+          type: 'license',
+          send: [
+            { to: 'email', name: 'receipt', body: { any: 1 }, while: ['paid'] },
+            { to: 'crm', body: null },
+          ],
+        },
+        { type: 'refund', reference: 're_1' },
+      ],
+    })
+  },
+})
+sender.on('charge.succeeded', {
+  ...one,
+  decide: () =>
+    move({
+      to: 'paid',
+      once: { type: 'license', send: [{ to: 'crm', body: 1, while: ['pending'] }] },
+    }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  decide: () =>
+    fulfill({ effects: [{ type: 'license', send: [{ to: 'email', body: 1, while: ['paid'] }] }] }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  decide: () =>
+    reverse({
+      of: { type: 'refund', reference: 're_1' },
+      effects: [{ type: 'license', send: [{ to: 'email', body: 1 }] }],
+    }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  decide: ({ event }) =>
+    event.livemode
+      ? defer({ missing: operation('license', { name: 'receipt', to: 'email' }) })
+      : defer({ missing: [operation('refund', { reference: 're_1' }), effect('license')] }),
+})
+
+// an effect that is named with its type alone sends nothing, and fits every workflow
+const plainEffect: EffectClaim<'license'> = { type: 'license' }
+sender.on('charge.succeeded', {
+  ...one,
+  decide: () => move({ to: 'paid', once: plainEffect }),
+})
+
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error no such destination
+  decide: () => fulfill({ effects: [{ type: 'license', send: [{ to: 'emial', body: 1 }] }] }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  decide: () =>
+    // @ts-expect-error no such state
+    fulfill({ effects: [{ type: 'license', send: [{ to: 'crm', body: 1, while: ['payd'] }] }] }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error no such destination to move by
+  decide: () => move({ to: 'paid', once: { type: 'license', send: [{ to: 'crn', body: 1 }] } }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error something is sent
+  decide: () => fulfill({ effects: [{ type: 'license', send: [{ to: 'crm' }] }] }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error what is reversed sends nothing
+  decide: () => reverse({ of: { type: 'refund', send: [{ to: 'crm', body: 1 }] } }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error no such destination to wait for
+  decide: () => defer({ missing: operation('license', { to: 'emial' }) }),
+})
+sender.on('charge.succeeded', {
+  ...one,
+  // @ts-expect-error no such effect whose operation could be waited for
+  decide: () => defer({ missing: operation('licence') }),
+})
+
+// a workflow that declares no destinations sends anywhere: the configuration is asked when it decides
+decided.on('charge.updated', {
+  ...one,
+  decide: ({ ...given }) => {
+    check<Equal<(typeof given.operations)[number]['destination'], string>>()
+    return fulfill({
+      to: given.operations.length === 0 ? 'paid' : 'disputed',
+      effects: [{ type: 'license', send: [{ to: 'anywhere', body: 1, while: ['paid'] }] }],
+    })
+  },
+})
+decided.on('charge.updated', {
+  ...one,
+  decide: () =>
+    // @ts-expect-error its states are held all the same
+    fulfill({ effects: [{ type: 'license', send: [{ to: 'any', body: 1, while: ['lost'] }] }] }),
+})
+
+handle('stripe', 'account.updated', async ({ event, outbox }) => {
+  check<Equal<typeof outbox, HandlerOutbox>>()
+  check<Equal<ReturnType<typeof outbox.add>, Promise<'added' | 'existed'>>>()
+  await outbox.add({ to: 'email', key: event.id, body: {}, order: '1' })
+  // @ts-expect-error an operation has a key
+  await outbox.add({ to: 'email', body: {} })
 })

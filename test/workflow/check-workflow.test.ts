@@ -3,7 +3,9 @@ import { checkWorkflow } from '../../src/workflow/check-workflow.ts'
 import { fulfill, move, reverse } from '../../src/workflow/decision.ts'
 import type { WorkflowOptions } from '../../src/workflow/define-workflow.ts'
 import type { History, Workflow } from '../../src/workflow/workflow.ts'
+import { playOutbox } from '../../src/workflow/play-outbox.ts'
 import { defineLoosely, definePay, pay, usd } from '../support/pay-events.ts'
+import { scripted } from '../support/scripted-workflow.ts'
 
 type Options = Partial<WorkflowOptions<never, string, string, string, 'app' | 'event'>>
 
@@ -160,5 +162,23 @@ describe('checkWorkflow', () => {
     expect(warning?.message).toContain(
       'not confluent: history "reopened" ends differently when its events come as',
     )
+  })
+
+  test('names a history that sends to what the configuration does not know', () => {
+    const sender = scripted({
+      paid: ({ event }) =>
+        fulfill({ effects: [{ type: 'license', send: [{ to: 'email', body: event.order }] }] }),
+    })
+    const played = { ...sender, histories: [{ name: 'paid', events: events.slice(0, 1) }] }
+    const destinations = { emails: { encode: () => new Uint8Array() } }
+    const known = new Map([['pay', ['paid']]])
+    const warned = (outbox: ReturnType<typeof playOutbox>): string[] =>
+      checkWorkflow(played, known, outbox).flatMap(({ kind, message }) =>
+        kind === 'history_fails' ? [message] : [],
+      )
+    expect(warned(playOutbox(destinations))).toEqual([
+      'workflow "scripted": in history "paid", paid ends dead: workflow scripted, paid: send of effect license: no destination is named "email", did it mean "emails"?',
+    ])
+    expect(warned(playOutbox())).toEqual([])
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { factsOfBody } from '../../src/workflow/body-event.ts'
 import { defer, effect, fulfill, move, reverse, skip, state } from '../../src/workflow/decision.ts'
 import { foldOrder } from '../../src/workflow/fold.ts'
+import { playOutbox } from '../../src/workflow/play-outbox.ts'
 import { unopenedOrder } from '../../src/workflow/opening.ts'
 import type { OrderLedger } from '../../src/workflow/order.ts'
 import { createRegistry } from '../../src/workflow/registry.ts'
@@ -63,6 +64,7 @@ function fold(
     ownerOf: () => null,
     payerOf: () => null,
     derive: (order, name) => `${order}/${name}`,
+    outbox: playOutbox(),
   })
   return { ledger, ...result }
 }
@@ -438,6 +440,7 @@ describe('reverse', () => {
         payment: null,
         data: {},
         reversed: true,
+        operations: [],
       },
     ])
   })
