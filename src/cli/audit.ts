@@ -13,6 +13,7 @@ const promises: Readonly<Record<AuditResult['promise'], string>> = {
   P3: 'one commit',
   P4: 'no unpaid entitlement',
   P5: 'nothing silently stuck',
+  P6: 'one external operation',
   P8: 'everything is explained',
 }
 
@@ -22,7 +23,7 @@ export const auditCommand: CommandDef = command(
   {
     bodies: {
       type: 'string',
-      description: 'How many stored bodies are compared with their hash (1000)',
+      description: 'How many stored bodies and requests are compared with their hash (1000)',
       valueHint: 'N',
     },
   },

@@ -15,6 +15,7 @@ export const commands: Readonly<Record<string, Lazy>> = {
   audit: async () => (await import('./audit.ts')).auditCommand,
   findings: async () => (await import('./findings.ts')).findingsCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
+  outbox: async () => (await import('./outbox.ts')).outboxCommand,
   replay: async () => (await import('./replay.ts')).replayCommand,
   send: async () => (await import('./send.ts')).sendCommand,
   graph: async () => (await import('./graph.ts')).graphCommand,

@@ -16,6 +16,8 @@ export interface DevFile {
   readonly pid: number
   /** The API of the simulated provider. */
   readonly providerUrl: string
+  /** Where the demo shop's emails go. */
+  readonly emailUrl: string
 }
 
 /** The signing secret where STRIPE_WEBHOOK_SECRET is absent: known to everybody, for development only. */
@@ -56,7 +58,7 @@ interface WrittenFile extends DevFile {
 function readFile(dataDir: string): WrittenFile | null {
   try {
     const content = JSON.parse(readFileSync(devFilePath(dataDir), 'utf8')) as Partial<WrittenFile>
-    const texts = [content.url, content.databaseUrl, content.providerUrl]
+    const texts = [content.url, content.databaseUrl, content.providerUrl, content.emailUrl]
     return texts.every((text) => typeof text === 'string') && Number.isInteger(content.pid)
       ? (content as WrittenFile)
       : null

@@ -15,13 +15,13 @@ import { developmentSecret, findRunningDev, removeDevFile, writeDevFile } from '
 import { keepPostgres, type KeptPostgres } from './embedded.ts'
 import type { ExitCode } from './exit-codes.ts'
 import { tellFailure } from './failure.ts'
+import { openMail, type Mail } from './mail.ts'
 import type { Output } from './output.ts'
 import { connect, openProject, type Project } from './project.ts'
 import { deliverTo, openProvider, type Provider } from './provider.ts'
 import { serve, type Serving } from './serve.ts'
 import { listenForShutdown, type Shutdown } from './shutdown.ts'
-import { requireDemoShop, simulate } from './simulate.ts'
-import type { WebhookSender } from '../testing/stripe-double/webhook-sender.ts'
+import { requireDemoShop, simulate, type SimulateOptions } from './simulate.ts'
 
 /** The port where none is asked for; another one when it is taken. */
 export const defaultPort = 4000
@@ -46,6 +46,8 @@ interface Where {
   readonly webhooks: string
   readonly database_url: string
   readonly provider_url: string
+  /** Where emails go; absent for a configuration that sends none. */
+  readonly email_url?: string
 }
 
 /** The name of the source that takes the simulated provider's deliveries. */
@@ -54,6 +56,11 @@ function stripeSource({ parts }: Project): string {
     [...parts.config.sources.values()].find(({ source }) => source.provider === 'stripe')?.name ??
     'stripe'
   )
+}
+
+/** Whether the configuration is one that emails go out of. */
+function sendsEmails({ parts }: Project): boolean {
+  return parts.config.destinations.has('email')
 }
 
 /** One run of `dev`. */
@@ -88,6 +95,7 @@ export class DevSession {
     await this.#lock()
     await this.#openDatabase()
     const provider = await this.#openProvider()
+    const mail = await this.#openMail()
     if (this.#shutdown.signal.aborted) return
     const project = await this.#openProject(options)
     const databaseUrl = this.#world.environment.databaseUrl ?? ''
@@ -98,6 +106,7 @@ export class DevSession {
       databaseUrl,
       pid: process.pid,
       providerUrl: provider.url,
+      emailUrl: mail.url,
     })
     this.#closing.add('dev.json', () => removeDevFile(dataDir))
     serving.ready()
@@ -108,9 +117,10 @@ export class DevSession {
       webhooks,
       database_url: databaseUrl,
       provider_url: provider.url,
+      ...(sendsEmails(project) && { email_url: mail.url }),
     })
     if (options.simulated !== null)
-      await this.#simulate(project, provider, sender, options.simulated)
+      await this.#simulate(project, { provider, mail, sender, orders: options.simulated })
     serving.setLogLevel(this.#logLevel(false))
     await this.#shutdown.requested
     this.#out.note('stopping: what is in hand is finished first')
@@ -118,9 +128,7 @@ export class DevSession {
 
   async #simulate(
     project: Project,
-    provider: Provider,
-    sender: WebhookSender,
-    orders: number,
+    played: Pick<SimulateOptions, 'provider' | 'mail' | 'sender' | 'orders'>,
   ): Promise<void> {
     const { db, close } = connect(this.#world, project)
     const url = this.#serving?.url ?? ''
@@ -130,11 +138,9 @@ export class DevSession {
         out: this.#out,
         world: this.#world,
         project,
-        provider,
-        sender,
+        ...played,
         db,
         url,
-        orders,
         signal,
       })
     } finally {
@@ -205,6 +211,13 @@ export class DevSession {
     return provider
   }
 
+  async #openMail(): Promise<Mail> {
+    const { environment } = this.#world
+    const mail = await openMail(environment, this.#closing)
+    environment.provide('SHOP_EMAIL_URL', mail.url)
+    return mail
+  }
+
   /** Loads the configuration and brings the database to what it needs. */
   async #openProject({ file, simulated }: DevOptions): Promise<Project> {
     const project = await openProject(this.#world, file)
@@ -242,7 +255,7 @@ export class DevSession {
       project,
       log,
       closing: this.#closing,
-      roles: { receive: true, work: true },
+      roles: { receive: true, work: true, dispatch: true },
       host: options.host,
       port: options.port ?? defaultPort,
       ...(options.port === undefined ? { otherPort: 0 } : {}),
@@ -265,6 +278,7 @@ export class DevSession {
         `  webhooks    POST ${safe.webhooks}`,
         `  database    ${safe.database_url}`,
         `  provider    ${safe.provider_url} (simulated)`,
+        ...(safe.email_url === undefined ? [] : [`  emails      ${safe.email_url}`]),
       ].join('\n'),
     )
   }

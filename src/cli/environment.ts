@@ -81,8 +81,8 @@ export class Environment {
     return this.#get('SUDO_USER') ?? this.#get('USER') ?? this.#get('LOGNAME')
   }
 
-  /** The variable as it is, for what the simulated provider and the configuration share. */
-  value(name: 'STRIPE_WEBHOOK_SECRET'): string | undefined {
+  /** The variable as it is, for what the simulated services and the configuration share. */
+  value(name: 'STRIPE_WEBHOOK_SECRET' | 'SHOP_EMAIL_URL'): string | undefined {
     return this.#get(name)
   }
 
@@ -95,7 +95,10 @@ export class Environment {
    * Gives a variable to what is loaded from now on (the configuration, its pool, a child process),
    * where it is not set: how a running or embedded database reaches the configuration.
    */
-  provide(name: 'DATABASE_URL' | 'STRIPE_API_BASE' | 'STRIPE_WEBHOOK_SECRET', value: string): void {
+  provide(
+    name: 'DATABASE_URL' | 'STRIPE_API_BASE' | 'STRIPE_WEBHOOK_SECRET' | 'SHOP_EMAIL_URL',
+    value: string,
+  ): void {
     if (this.#get(name) !== undefined) return
     process.env[name] = value
   }

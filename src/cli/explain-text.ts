@@ -1,7 +1,10 @@
 /** An explanation as a person reads it: what it is now, then the story, then what is still open. */
 import type { ExplainedRecord, Explanation } from '../report/explain.ts'
-import type { EventView } from '../report/record-views.ts'
-import { effectName, money, type TimelineEntry } from '../report/timeline.ts'
+import { openStates } from '../report/operations.ts'
+import { nextStep, operationName } from '../report/operation-story.ts'
+import type { EventView, OperationRecord } from '../report/record-views.ts'
+import { effectName, figures, money } from '../report/timeline.ts'
+import type { TimelineEntry } from '../report/timeline-entry.ts'
 import type { Style } from './output.ts'
 import { columns, moment, relative } from './table.ts'
 
@@ -39,7 +42,12 @@ function headline(asked: Explanation['asked'], record: ExplainedRecord, style: S
       : [
           `${asked.id} is ${article(asked.kind)}${order === null ? '' : ` of order ${order.order_id}`}`,
         ]
-  if (order === null) return [style.strong(found[0] ?? asked.id), ...record.events.map(eventLine)]
+  if (order === null) {
+    const operations = record.operations.map(
+      (operation) => `operation ${operationName(operation)} is ${operation.state}`,
+    )
+    return [style.strong(found[0] ?? asked.id), ...record.events.map(eventLine), ...operations]
+  }
   const state = order.entitles ? style.good(order.state) : style.warning(order.state)
   const facts = [
     order.subject === null ? '' : `for ${order.subject}`,
@@ -60,7 +68,7 @@ function headline(asked: Explanation['asked'], record: ExplainedRecord, style: S
 }
 
 function article(kind: Explanation['asked']['kind']): string {
-  if (kind === 'event') return 'an event'
+  if (kind === 'event' || kind === 'operation') return `an ${kind}`
   if (kind === 'effect') return 'the reference of an effect'
   return `a ${kind}`
 }
@@ -81,6 +89,8 @@ const marks: Readonly<Record<TimelineEntry['what'], string>> = {
   arrived: '·',
   redelivered: '·',
   decided: '▸',
+  recorded: '·',
+  called: '→',
   found: '!',
   closed: '✓',
   acted: '»',
@@ -127,6 +137,11 @@ function nowLines(record: ExplainedRecord, style: Style): string[] {
       `${row.subject} ${row.entitlement}${row.quantity === 1n ? '' : ` ×${row.quantity}`}`,
       entitlementState(row, style),
     ]),
+    ...record.operations.map((operation) => [
+      'operation',
+      operationName(operation),
+      operationState(operation, style),
+    ]),
   ]
   return rows.length === 0 ? [] : columns(rows).split('\n')
 }
@@ -135,6 +150,23 @@ function entitlementState(row: ExplainedRecord['entitlements'][number], style: S
   const until = row.valid_until === null ? '' : `, until ${moment(row.valid_until)}`
   if (row.active) return `${style.good('active')}${until}, granted by decision ${row.granted_by}`
   return `${row.stated ? 'dormant: the state of the order does not entitle' : 'no longer stated'}, changed by decision ${row.changed_by}`
+}
+
+/** Its state, with what the destination said of it. */
+function operationState(operation: OperationRecord, style: Style): string {
+  const { state, attempts, receipt } = operation
+  const bad = state === 'dead' || state === 'uncertain'
+  const shown = bad ? style.bad(state) : state === 'sent' ? style.good(state) : state
+  const tries = attempts > 1 ? `, attempt ${attempts}` : ''
+  const [said] = figures(receipt)
+  return `${shown}${tries}${said === undefined ? '' : `: ${said}`} (${operation.operation_id})`
+}
+
+function openOperation(operation: OperationRecord, style: Style): string {
+  const { at, text, asks } = nextStep(operation)
+  const why = operation.last_error === null ? '' : ` after ${operation.last_error}`
+  const line = `${operationName(operation)} is ${operation.state}${why}: ${at === null ? '' : `${relative(at)} `}${text}`
+  return asks ? style.bad(line) : line
 }
 
 function openLines(record: ExplainedRecord, style: Style): string[] {
@@ -162,6 +194,9 @@ function openLines(record: ExplainedRecord, style: Style): string[] {
           event.next_attempt_at === null ? '' : `, next attempt ${relative(event.next_attempt_at)}`
         return `${event.event_type} ${event.event_id} is pending${event.last_error === null ? '' : ` after ${event.last_error}`}${next}`
       }),
+    ...record.operations
+      .filter((operation) => openStates.includes(operation.state))
+      .map((operation) => openOperation(operation, style)),
     ...record.findings
       .filter((finding) => finding.state === 'open' || finding.state === 'repairing')
       .map((finding) => {

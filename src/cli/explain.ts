@@ -1,4 +1,4 @@
-/** `hookledger explain ID`: the readable story of an order, event, name, payment or finding. */
+/** `hookledger explain ID`: the readable story of an order, event, name, payment, operation or finding. */
 import type { CommandDef } from 'citty'
 import { HookledgerError } from '../core/errors.ts'
 import { explain } from '../report/explain.ts'
@@ -11,7 +11,7 @@ export const explainCommand: CommandDef = command(
   {
     name: 'explain',
     description:
-      'What happened to an order, an event, a name (pi_…), a payment or a finding, and why',
+      'What happened to an order, an event, a name (pi_…), a payment, an operation or a finding, and why',
   },
   { id: { type: 'positional', description: 'Any of these ids', required: true } },
   async ({ args, out, world }) =>
@@ -20,7 +20,7 @@ export const explainCommand: CommandDef = command(
       if (found === null) {
         throw new HookledgerError(
           'HKL_NOT_FOUND',
-          `nothing is known of ${JSON.stringify(args.id)}: it is no order, event, name, payment, effect or finding of schema ${db.schemaName}; ` +
+          `nothing is known of ${JSON.stringify(args.id)}: it is no order, event, name, payment, effect, operation or finding of schema ${db.schemaName}; ` +
             `try "hookledger status" (has anything arrived?), "hookledger findings list", or the id that your provider shows`,
         )
       }

@@ -1,7 +1,7 @@
 /** `hookledger findings list|show`: what differs, since when, who answers for it, until when. */
 import type { CommandDef } from 'citty'
 import { HookledgerError } from '../core/errors.ts'
-import { findFindings, listFindings, type FindingView } from '../report/findings.ts'
+import { findFindings, listFindings, operationOf, type FindingView } from '../report/findings.ts'
 import { figures } from '../report/timeline.ts'
 import { command, commandGroup } from './command.ts'
 import { rowLimit } from './limit.ts'
@@ -106,7 +106,9 @@ function listText(rows: readonly FindingView[], style: Style): string {
 
 function aboutOf(row: FindingView): string {
   if (row.order_id !== null) return `order ${row.order_id}`
-  return row.event_id === null ? '' : `event ${row.event_id}`
+  if (row.event_id !== null) return `event ${row.event_id}`
+  const operation = operationOf(row)
+  return operation === null ? '' : `operation ${operation.slice(0, 8)}`
 }
 
 function findingText(row: FindingView, style: Style): string {
@@ -122,7 +124,7 @@ function findingText(row: FindingView, style: Style): string {
     `first seen ${moment(row.first_seen_at)}, last ${moment(row.last_seen_at)}, ${row.times_seen} times`,
     `of ${row.owner}, due ${moment(row.due_at)} (${row.overdue ? style.bad(`overdue, ${relative(row.due_at)}`) : relative(row.due_at)})`,
     ...(row.closed_at === null ? [] : [`ended ${moment(row.closed_at)}`]),
-    `the story: hookledger explain ${row.order_id ?? row.event_id ?? row.finding_id}`,
+    `the story: hookledger explain ${row.order_id ?? row.event_id ?? operationOf(row) ?? row.finding_id}`,
     style.faint(row.finding_id),
   ].join('\n')
 }

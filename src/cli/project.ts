@@ -43,6 +43,7 @@ export async function openProject(
     environment.provide('DATABASE_URL', dev.databaseUrl)
     environment.provide('STRIPE_API_BASE', dev.providerUrl)
     environment.provide('STRIPE_WEBHOOK_SECRET', developmentSecret)
+    environment.provide('SHOP_EMAIL_URL', dev.emailUrl)
   }
   const loaded = await loadConfig(file, cwd)
   const parts = partsOf(loaded.hookledger)

@@ -12,6 +12,8 @@ interface PruneReport {
   readonly bodies_held: number
   readonly identities_dropped: number
   readonly rejections_dropped: number
+  /** Requests of finished operations, past the time in which their key is known. */
+  readonly requests_dropped: number
 }
 
 /** The command. */
@@ -32,6 +34,7 @@ function reportOf(report: UpkeepReport): PruneReport {
     bodies_held: report.bodiesHeld,
     identities_dropped: report.identitiesDropped,
     rejections_dropped: report.rejectionsDropped,
+    requests_dropped: report.requestsDropped,
   }
 }
 
@@ -40,5 +43,6 @@ function pruneText(report: PruneReport): string {
     `${report.partitions_made} day partitions made, ${report.partitions_dropped} dropped with their bodies`,
     `${report.bodies_held} bodies of unfinished events were moved aside first`,
     `${report.identities_dropped} identities and ${report.rejections_dropped} counts of refusals dropped`,
+    `${report.requests_dropped} requests of finished operations dropped; their hashes stay`,
   ].join('\n')
 }

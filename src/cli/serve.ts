@@ -17,13 +17,20 @@ import type { Project } from './project.ts'
 import type { WorkReport } from './work-messages.ts'
 import { WorkProcess } from './work-process.ts'
 
+/** What a process does; work and dispatch are done by a process of its own. */
+export interface Roles {
+  readonly receive: boolean
+  readonly work: boolean
+  readonly dispatch: boolean
+}
+
 /** What to serve. */
 export interface ServeOptions {
   readonly world: CommandWorld
   readonly project: Project
   readonly log: Log
   readonly closing: Closing
-  readonly roles: { readonly receive: boolean; readonly work: boolean }
+  readonly roles: Roles
   readonly host: string
   readonly port: number
   /** Taken instead of the port when that is in use; undefined: being in use is an error. */
@@ -51,7 +58,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let isReady = false
   const counted = createSignals()
   closing.add('log', logSignals(parts.signals, log))
-  const worker = roles.work ? startableWorker(options, counted) : undefined
+  const worker = roles.work || roles.dispatch ? startableWorker(options, counted) : undefined
   const receiver = parts.receiver()
   const metrics = createMetrics(mirrored(parts.signals, counted), () => gauges(parts.database()))
   closing.add('metrics', () => metrics.stop())
@@ -67,7 +74,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const address = await listen(options, server)
   if (worker !== undefined) {
     closing.add('worker', () => worker.stop(stopMs))
-    parts.signals.on('inbox.events.stored', () => worker.wake())
+    parts.signals.on('inbox.events.stored', () => worker.wake('work'))
+    parts.signals.on('outbox.operations.recorded', () => worker.wake('dispatch'))
     await worker.start()
   }
   // the last to be opened is the first to be closed: nothing new comes in while the worker finishes
@@ -85,6 +93,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 }
 
+/** What the worker process does. */
+const workerRoles = ['work', 'dispatch'] as const
+
 async function listen(
   options: ServeOptions,
   server: ReturnType<typeof createHookledgerServer>,
@@ -100,12 +111,14 @@ async function listen(
 }
 
 function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
-  const { world, project, log, pretty } = options
+  const { world, project, log, pretty, roles } = options
   return new WorkProcess({
     args: [
       'internal-work',
       '--config',
       project.file,
+      '--roles',
+      workerRoles.filter((role) => roles[role]).join(','),
       ...(pretty ? ['--pretty'] : []),
       '--log-level',
       log.level,

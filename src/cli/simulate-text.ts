@@ -1,9 +1,11 @@
 /** The summary of a simulation, and what to try next. */
 import type { StatusReport } from '../report/status.ts'
 import type { EffectCount } from '../report/summary.ts'
+import { isAfterTheWork, mailFaults, type MailFault } from '../testing/mail-double/mail-faults.ts'
 import type { SimulationCounts } from '../testing/simulation/simulation-report.ts'
 import type { Style } from './output.ts'
-import { columns, duration } from './table.ts'
+import type { MailReport, MailService } from './simulate-mail.ts'
+import { columns, duration, plural } from './table.ts'
 
 /** What a simulation came to; the keys are what `--json` prints. */
 export interface SimulationReport {
@@ -11,11 +13,14 @@ export interface SimulationReport {
   readonly elapsed_ms: number
   readonly now: StatusReport
   readonly effects: readonly EffectCount[]
+  readonly emails: MailReport
   /** Orders about which the database and the provider's own objects disagree, one line each. */
   readonly differences: readonly string[]
   readonly audit: { readonly holds: boolean; readonly broken: readonly string[] }
   /** Orders of the run that are worth an `explain`. */
   readonly examples: readonly string[]
+  /** Where the emails can be looked at; null where they went elsewhere. */
+  readonly emails_url: string | null
 }
 
 /** The summary for a person. `program` is how the command line is called here. */
@@ -32,7 +37,7 @@ export function simulationText(report: SimulationReport, program: string, style:
 }
 
 function summary(
-  { counts, now, effects, differences, audit, elapsed_ms: elapsedMs }: SimulationReport,
+  { counts, now, effects, emails, differences, audit, elapsed_ms: elapsedMs }: SimulationReport,
   style: Style,
 ): string[][] {
   const states = now.orders.map(
@@ -60,6 +65,13 @@ function summary(
       `${list(effects.map((each) => `${each.effects} ${each.effect_type}`))}, each exactly once`,
     ],
     ['  entitlements', `${now.entitlements.active} active`],
+    ['  emails', emailsText(emails, style)],
+    ...(emails.service === null
+      ? []
+      : [
+          ['  mail faults', faultsText(emails.service)],
+          ['  called again', `${plural(emails.service.absorbed, 'duplicate')} absorbed by the key`],
+        ]),
     [
       '  waiting',
       now.waiting.events === 0
@@ -71,7 +83,7 @@ function summary(
       contradictions.length === 0 ? 'none' : `${list(found)}: findings, nothing granted for them`,
     ],
     ['  dead', now.events.dead === 0 ? 'nothing' : style.bad(`${now.events.dead} events`)],
-    ['  compared', compared(differences, style)],
+    ['  compared', compared([...differences, ...emails.differences], emails, style)],
     [
       '  audit',
       audit.holds ? style.good('every promise holds') : style.bad(`broken: ${list(audit.broken)}`),
@@ -79,11 +91,45 @@ function summary(
   ]
 }
 
+/** `312 operations, 371 calls, 312 arrived, each exactly once`. */
+function emailsText({ operations, calls, states, service, differences }: MailReport, style: Style) {
+  const begun = `${plural(operations, 'operation')}, ${plural(calls, 'call')}`
+  if (service === null) {
+    const others = Object.entries(states).filter(([state]) => state !== 'sent')
+    const arrived = `${begun}, ${states['sent'] ?? 0} arrived by what was answered`
+    return [arrived, ...others.map(([state, count]) => style.bad(`${count} ${state}`))].join(', ')
+  }
+  const arrived = `${begun}, ${service.arrived} arrived`
+  return differences.length === 0 ? `${arrived}, each exactly once` : style.bad(arrived)
+}
+
+const faultTexts: Readonly<Record<MailFault, string>> = {
+  rate_limited: 'times 429',
+  failed_before: 'times 500',
+  reset_before: 'cut lines',
+  failed_after: 'times 500',
+  answer_lost: 'lost answers',
+  timed_out: 'timeouts',
+}
+
+/** What the mail service did to its callers: from where they stand, most of it looks alike. */
+function faultsText({ faults }: MailService): string {
+  const met = (isAfter: boolean): string =>
+    list(
+      mailFaults
+        .filter((fault) => isAfterTheWork(fault) === isAfter && faults[fault] !== undefined)
+        .map((fault) => `${faults[fault]} ${faultTexts[fault]}`),
+    )
+  return `before the work ${met(false)}; after it ${met(true)}`
+}
+
 const shownDifferences = 5
 
-function compared(differences: readonly string[], style: Style): string {
-  if (differences.length === 0)
-    return style.good("every order is what the provider's own records say")
+function compared(differences: readonly string[], { service }: MailReport, style: Style): string {
+  if (differences.length === 0) {
+    const emails = service === null ? '' : ", every email is in the mail service's own log once"
+    return style.good(`every order is what the provider's own records say${emails}`)
+  }
   const more =
     differences.length > shownDifferences
       ? ` and ${differences.length - shownDifferences} more`
@@ -91,7 +137,10 @@ function compared(differences: readonly string[], style: Style): string {
   return style.bad(`${differences.slice(0, shownDifferences).join('; ')}${more}`)
 }
 
-function nextThings({ examples }: SimulationReport, program: string): string[][] {
+function nextThings(
+  { examples, emails_url: emailsUrl }: SimulationReport,
+  program: string,
+): string[][] {
   const [first = '1001', second, third] = examples
   return [
     [`  ${program} explain ${first}`, 'the whole story of an order that was paid twice'],
@@ -104,6 +153,8 @@ function nextThings({ examples }: SimulationReport, program: string): string[][]
     [`  ${program} status`, 'how much is in which state'],
     [`  ${program} findings`, 'what differs, and who answers for it'],
     [`  ${program} audit`, 'every promise as a query'],
+    [`  ${program} outbox list --state sent`, 'what was sent, and in how many calls'],
+    ...(emailsUrl === null ? [] : [[`  curl ${emailsUrl}`, 'the emails as they arrived']]),
     [
       `  ${program} send stripe checkout.session.completed --order demo-1 --times 3`,
       'one order, delivered three times',

@@ -7,6 +7,7 @@ import type { Database } from '../postgres/executor.ts'
 import { audit, defaultAuditLimits } from '../report/audit.ts'
 import { status } from '../report/status.ts'
 import { countEffects, isWorkedOff, orderResults } from '../report/summary.ts'
+import { seededMailFaults } from '../testing/mail-double/mail-faults.ts'
 import { runSimulation } from '../testing/simulation/run-simulation.ts'
 import type {
   SimulationProgress,
@@ -17,7 +18,9 @@ import type { WebhookSender } from '../testing/stripe-double/webhook-sender.ts'
 import { usageError, type CommandWorld } from './command.ts'
 import type { Output } from './output.ts'
 import type { Project } from './project.ts'
+import type { Mail } from './mail.ts'
 import type { Provider } from './provider.ts'
+import { isMailSettled, reportMail } from './simulate-mail.ts'
 import { simulationText, type SimulationReport } from './simulate-text.ts'
 
 /** What a simulation needs. */
@@ -26,6 +29,7 @@ export interface SimulateOptions {
   readonly out: Output
   readonly project: Project
   readonly provider: Provider
+  readonly mail: Mail
   readonly sender: WebhookSender
   readonly db: Database
   /** Where the receiver and the shop's routes are. */
@@ -34,8 +38,10 @@ export interface SimulateOptions {
   readonly signal: AbortSignal
 }
 
-/** How long the last events may take to be decided, in milliseconds. */
+/** How long the last events may take to be decided and the last emails to be sent, in milliseconds. */
 const settleMs = 20_000
+/** The share of calls to the simulated mail service that go wrong. */
+const mailFaultShare = 0.2
 
 /** @throws HookledgerError HKL_CLI_USAGE unless the configuration is one that the simulation can play. */
 export function requireDemoShop(project: Project): void {
@@ -51,13 +57,15 @@ export function requireDemoShop(project: Project): void {
 
 /** Runs a simulation and tells what it came to; the last line is `simulation finished`. */
 export async function simulate(options: SimulateOptions): Promise<void> {
-  const { out, provider, sender, signal, db, world } = options
+  const { out, provider, mail, sender, signal, db, world } = options
   const { double } = provider
+  const seed = `demo ${double.log.entries('event').length}`
+  mail.double?.misbehave(seededMailFaults(seed, mailFaultShare))
   const result = await runSimulation({
     double,
     sender,
     orders: options.orders,
-    seed: `demo ${double.log.entries('event').length}`,
+    seed,
     signal,
     onProgress: (progress) => out.progress(progressText(progress)),
     ...(options.project.loaded.routes === undefined
@@ -65,6 +73,7 @@ export async function simulate(options: SimulateOptions): Promise<void> {
       : { openOrder: (order: SimulatedOrder) => openOrder(options.url, order) }),
   })
   if (result.stopped || !(await settled(options))) return
+  mail.double?.misbehave(null)
   out.progress('audit: every promise as a query')
   const report = await persistently(() => reportOf(db, result, options))
   out.result(report, (safe, style) => simulationText(safe, world.program, style))
@@ -96,12 +105,13 @@ async function openOrder(url: string, order: SimulatedOrder): Promise<void> {
   await response.arrayBuffer()
 }
 
-/** Waits until nothing is pending; false when it was stopped meanwhile. */
+/** Waits until nothing is pending and no email under way; false when it was stopped meanwhile. */
 async function settled({ db, out, signal }: SimulateOptions): Promise<boolean> {
   const until = performance.now() + settleMs
   while (!signal.aborted && performance.now() < until) {
-    if (await persistently(() => isWorkedOff(db))) return true
-    out.progress('waiting until every event is decided')
+    const isDecided = await persistently(() => isWorkedOff(db))
+    if (isDecided && (await persistently(() => isMailSettled(db)))) return true
+    out.progress(`waiting until every ${isDecided ? 'email is sent' : 'event is decided'}`)
     await sleep(100)
   }
   return !signal.aborted
@@ -122,7 +132,7 @@ async function persistently<T>(ask: () => Promise<T>): Promise<T> {
 async function reportOf(
   db: Database,
   result: SimulationResult,
-  { project }: SimulateOptions,
+  { project, mail }: SimulateOptions,
 ): Promise<SimulationReport> {
   const { limits } = project.parts.config
   const audited = await audit(db, { ...defaultAuditLimits, pendingMs: limits.deferralMs })
@@ -134,6 +144,7 @@ async function reportOf(
     elapsed_ms: result.elapsedMs,
     now,
     effects: await countEffects(db),
+    emails: await reportMail(db, [...result.outcomes.keys()], mail.double),
     differences: await differencesOf(db, result),
     audit: {
       holds: audited.holds,
@@ -144,6 +155,7 @@ async function reportOf(
       byScenario('refunded_in_parts'),
       byScenario('underpaid'),
     ].filter((id) => id !== undefined),
+    emails_url: mail.double === null ? null : mail.url,
   }
 }
 

@@ -9,10 +9,10 @@ import { Closing } from './closing.ts'
 import { command, usageError } from './command.ts'
 import { tellFailure } from './failure.ts'
 import { openProject } from './project.ts'
-import { serve, type Serving } from './serve.ts'
+import { serve, type Roles, type Serving } from './serve.ts'
 import { listenForShutdown } from './shutdown.ts'
 
-const knownRoles = ['receive', 'work'] as const
+const knownRoles = ['receive', 'work', 'dispatch'] as const
 const defaultPort = 4000
 const defaultHost = '127.0.0.1'
 /** Milliseconds for what is in hand at the end. */
@@ -22,12 +22,12 @@ const stopMs = 10_000
 export const startCommand: CommandDef = command(
   {
     name: 'start',
-    description: 'The stand-alone server: receives, and works in a process of its own',
+    description: 'The stand-alone server: receives, works and dispatches in a process of its own',
   },
   {
     roles: {
       type: 'string',
-      description: `What it does: ${knownRoles.join(', ')} (both without it)`,
+      description: `What it does: ${knownRoles.join(', ')} (all without it)`,
       valueHint: 'ROLES',
     },
     port: { type: 'string', description: `PORT without it, else ${defaultPort}` },
@@ -81,7 +81,7 @@ export const startCommand: CommandDef = command(
   },
 )
 
-function rolesOf(names: readonly string[]): { readonly receive: boolean; readonly work: boolean } {
+function rolesOf(names: readonly string[]): Roles {
   for (const name of names) {
     if (knownRoles.some((role) => role === name)) continue
     const near = nearest(name, knownRoles)
@@ -91,7 +91,11 @@ function rolesOf(names: readonly string[]): { readonly receive: boolean; readonl
   }
   if (names.length === 0)
     throw usageError(`--roles must name one or more of ${knownRoles.join(', ')}`)
-  return { receive: names.includes('receive'), work: names.includes('work') }
+  return {
+    receive: names.includes('receive'),
+    work: names.includes('work'),
+    dispatch: names.includes('dispatch'),
+  }
 }
 
 /** @throws HookledgerError HKL_CLI_USAGE unless it is a port; 0 lets the system choose. */

@@ -4,7 +4,7 @@ import { status, type StatusReport } from '../report/status.ts'
 import { command } from './command.ts'
 import type { Style } from './output.ts'
 import { withDatabase } from './project.ts'
-import { columns, duration, plural, relative } from './table.ts'
+import { columns, duration, moment, plural, relative } from './table.ts'
 
 /** The command. */
 export const statusCommand: CommandDef = command(
@@ -46,6 +46,7 @@ export function statusText(report: StatusReport, style: Style): string {
       : `${plural(workers.batches, 'batch')} in work (oldest ${duration(workers.oldest_batch_age_ms ?? 0)}), ${workers.decided_last_minute} decisions in the last minute`,
     `${plural(report.entitlements.active, 'active entitlement')}`,
     ...ordersText(report),
+    ...destinationsText(report),
     ...findingsText(report),
     ...rejectionsText(report),
     ...adviceOf(report).map((line) => style.bad(line)),
@@ -68,6 +69,25 @@ function ordersText(report: StatusReport): string[] {
   if (report.orders.length === 0) return []
   const rows = report.orders.map((each) => [each.workflow, each.state, String(each.orders)])
   return ['', columns([['workflow', 'state', 'orders'], ...rows], [2])]
+}
+
+function destinationsText(report: StatusReport): string[] {
+  if (report.destinations.length === 0) return []
+  const rows = report.destinations.map((each) => [
+    each.destination,
+    ...[each.pending, each.sending, each.uncertain, each.dead].map(String),
+    joined(
+      each.oldest_due_age_ms === null
+        ? ''
+        : `${each.due} due, for ${duration(each.oldest_due_age_ms)}`,
+      each.closed_until === null
+        ? ''
+        : `paused until ${moment(each.closed_until)} after ${plural(each.failures, 'failure')} in a row`,
+      each.promise === 'at_least_once' ? 'at least once' : '',
+    ),
+  ])
+  const head = ['destination', 'pending', 'sending', 'uncertain', 'dead', '']
+  return ['', columns([head, ...rows], [1, 2, 3, 4])]
 }
 
 function findingsText(report: StatusReport): string[] {
@@ -94,12 +114,24 @@ function adviceOf(report: StatusReport): string[] {
     report.events.pending > 0 &&
     (report.pending.oldest_age_ms ?? 0) > 60_000 &&
     report.workers.decided_last_minute === 0
+  const asking = report.destinations.reduce((sum, each) => sum + each.asking, 0)
+  const late = report.destinations.filter(
+    (each) => (each.oldest_due_age_ms ?? 0) > 60_000 && each.closed_until === null,
+  )
   const advice = [
     ...(stuck
       ? ['nothing is being worked on: is a worker running? (hookledger start --roles work)']
       : []),
     ...(report.events.dead > 0
       ? [`${plural(report.events.dead, 'dead event')}: hookledger dead list`]
+      : []),
+    ...(late.length > 0
+      ? [
+          `operations to ${late.map((each) => each.destination).join(', ')} are late: does a dispatcher run that knows them? (hookledger start --roles dispatch)`,
+        ]
+      : []),
+    ...(asking > 0
+      ? [`${plural(asking, 'operation')} that only a person can end: hookledger outbox list`]
       : []),
     ...(overdue > 0
       ? [`${plural(overdue, 'finding')} overdue: hookledger findings list --overdue`]

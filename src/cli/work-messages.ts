@@ -2,16 +2,29 @@
 import type { SignalMap } from '../core/signals.ts'
 import type { LogLevel } from '../observe/log.ts'
 
+/** What a worker process does. */
+export type WorkRole = 'work' | 'dispatch'
+
 /** To the worker. */
 export type WorkOrder =
-  /** Something was stored; answered with `awake`, so that at most one is under way. */
-  | { readonly kind: 'wake' }
+  /** There is something to do in these roles; answered with `awake`, so that at most one is under way. */
+  | { readonly kind: 'wake'; readonly roles: readonly WorkRole[] }
   /** Finish what is in hand within so many milliseconds, and end. */
   | { readonly kind: 'stop'; readonly timeoutMs: number }
   | { readonly kind: 'log'; readonly level: LogLevel }
 
 /** Signals that are passed on one by one; outcomes are passed on as counts. */
-export type PassedSignal = 'inbox.batch.finished' | 'inbox.wait.rescued' | 'worker.loop.failed'
+export type PassedSignal = (typeof passedSignals)[number]
+
+/** Their names. */
+export const passedSignals = [
+  'inbox.batch.finished',
+  'inbox.wait.rescued',
+  'worker.loop.failed',
+  'outbox.operation.ended',
+  'outbox.attempt.failed',
+  'outbox.destination.paused',
+] as const
 
 /** From the worker. */
 export type WorkReport =

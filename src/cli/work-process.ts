@@ -1,12 +1,12 @@
 /**
- * The work role in a process of its own: an event that ends, exhausts or blocks it takes nothing else
+ * The work and dispatch roles in a process of its own: an event that ends, exhausts or blocks it takes nothing else
  * down. A worker that dies is started again, later each time; one that is stopped may finish what it
  * has in hand.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { HookledgerError } from '../core/errors.ts'
 import type { LogLevel } from '../observe/log.ts'
-import type { WorkOrder, WorkReport } from './work-messages.ts'
+import type { WorkOrder, WorkReport, WorkRole } from './work-messages.ts'
 
 /** How the worker is started and who is told. */
 export interface WorkProcessOptions {
@@ -42,7 +42,7 @@ export class WorkProcess {
   #stopping = false
   #isReady = false
   #wakeUnderWay = false
-  #wakeWanted = false
+  readonly #wakeWanted = new Set<WorkRole>()
 
   constructor(options: WorkProcessOptions) {
     this.#options = options
@@ -87,14 +87,11 @@ export class WorkProcess {
     }
   }
 
-  /** Tells the worker that there is something to do. Never queues more than one such message. */
-  wake(): void {
+  /** Tells the worker that there is something to do in a role. Never queues more than one such message. */
+  wake(role: WorkRole): void {
+    this.#wakeWanted.add(role)
     // one that is not at work yet looks for work by itself, but may have looked a moment too early
-    if (this.#wakeUnderWay || !this.#isReady) {
-      this.#wakeWanted = true
-      return
-    }
-    this.#wakeUnderWay = this.#send({ kind: 'wake' })
+    if (!this.#wakeUnderWay && this.#isReady) this.#wakeNow()
   }
 
   /** Changes how much the worker logs, and workers after it. */
@@ -152,19 +149,20 @@ export class WorkProcess {
     switch (report.kind) {
       case 'ready':
         this.#isReady = true
-        return this.#wakeAgain()
+        return this.#wakeNow()
       case 'awake':
         this.#wakeUnderWay = false
-        return this.#wakeAgain()
+        return this.#wakeNow()
       default:
         this.#options.onReport(report)
     }
   }
 
-  #wakeAgain(): void {
-    if (!this.#wakeWanted) return
-    this.#wakeWanted = false
-    this.wake()
+  #wakeNow(): void {
+    if (this.#wakeWanted.size === 0) return
+    const roles = [...this.#wakeWanted]
+    this.#wakeWanted.clear()
+    this.#wakeUnderWay = this.#send({ kind: 'wake', roles })
   }
 
   #died(child: ChildProcess, how: string, livedMs: number): void {

@@ -1,5 +1,5 @@
 /**
- * The worker process of `dev` and `start`: claims and decides until the channel to its parent closes.
+ * The worker process of `dev` and `start`: decides and dispatches until the channel to its parent closes.
  * Signals of the terminal are the parent's to answer; a watchdog ends it when an event blocks it.
  */
 import type { CommandDef } from 'citty'
@@ -7,8 +7,8 @@ import type { Signals } from '../core/signals.ts'
 import { createLog, logLevels, logSignals, type Log } from '../observe/log.ts'
 import { startWatchdog } from '../worker/watchdog.ts'
 import { command, usageError } from './command.ts'
-import { openProject } from './project.ts'
-import type { WorkOrder, WorkReport } from './work-messages.ts'
+import { openProject, type Parts } from './project.ts'
+import { passedSignals, type WorkOrder, type WorkReport, type WorkRole } from './work-messages.ts'
 
 /** How long it may finish what is in hand when its parent is gone, in milliseconds. */
 const orphanedMs = 5000
@@ -26,8 +26,9 @@ export const workCommand: CommandDef = command(
       default: 'warn',
     },
     pretty: { type: 'boolean', description: 'Log lines for a person' },
+    roles: { type: 'string', description: 'work, dispatch, or both with a comma' },
   },
-  async ({ args, world }) => {
+  async ({ args, list, world }) => {
     if (process.send === undefined) throw usageError('internal-work is started by dev and start')
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
     const ended = followParent()
@@ -42,19 +43,49 @@ export const workCommand: CommandDef = command(
     await parts.register()
     logSignals(parts.signals, log)
     const flush = reportOutcomes(parts.signals)
-    const watchdog = startWatchdog(parts.config.limits.watchdogMs)
-    const worker = await parts.worker({ watch: watchdog })
-    await worker.start()
-    process.on('message', (order: WorkOrder) => obey(order, worker, log, ended))
+    const roles = list('roles')
+    const running: Running = {
+      ...(roles.includes('work') && { work: await startWork(parts) }),
+      ...(roles.includes('dispatch') && { dispatch: await startDispatch(parts) }),
+    }
+    process.on('message', (order: WorkOrder) => obey(order, running, log, ended))
     report({ kind: 'ready' })
     const timeoutMs = await ended.promise
-    await worker.stop(timeoutMs)
-    watchdog.stop()
+    await Promise.all(Object.values(running).map((each) => each.stop(timeoutMs)))
     flush()
     await parts.close()
     return 0
   },
 )
+
+/** The roles at work in this process. */
+type Running = { readonly [Role in WorkRole]?: RunningRole }
+
+interface RunningRole {
+  wake(): void
+  stop(timeoutMs: number): Promise<unknown>
+}
+
+/** Decides; a watchdog ends the process when an event blocks it. */
+async function startWork(parts: Parts): Promise<RunningRole> {
+  const watchdog = startWatchdog(parts.config.limits.watchdogMs)
+  const worker = await parts.worker({ watch: watchdog })
+  await worker.start()
+  return {
+    wake: () => worker.wake(),
+    async stop(timeoutMs) {
+      await worker.stop(timeoutMs)
+      watchdog.stop()
+    },
+  }
+}
+
+/** Dispatches. A call that dies with this process is uncertain, and made again under the same key. */
+async function startDispatch(parts: Parts): Promise<RunningRole> {
+  const dispatcher = await parts.dispatcher()
+  dispatcher.start()
+  return { wake: () => dispatcher.wake(), stop: (timeoutMs) => dispatcher.stop(timeoutMs) }
+}
 
 interface End {
   readonly promise: Promise<number>
@@ -73,10 +104,10 @@ function followParent(): End {
   return { promise, end }
 }
 
-function obey(order: WorkOrder, worker: { wake(): void }, log: Log, ended: End): void {
+function obey(order: WorkOrder, running: Running, log: Log, ended: End): void {
   switch (order.kind) {
     case 'wake':
-      worker.wake()
+      for (const role of order.roles) running[role]?.wake()
       return report({ kind: 'awake' })
     case 'log':
       log.level = order.level
@@ -101,11 +132,7 @@ function reportOutcomes(signals: Signals): () => void {
   signals.on('inbox.event.decided', ({ outcome }) => {
     counts[outcome] = (counts[outcome] ?? 0) + 1
   })
-  for (const name of [
-    'inbox.batch.finished',
-    'inbox.wait.rescued',
-    'worker.loop.failed',
-  ] as const) {
+  for (const name of passedSignals) {
     signals.on(name, (detail) => report({ kind: 'signal', name, detail } as WorkReport))
   }
   setInterval(flush, reportEveryMs).unref()

@@ -5,15 +5,15 @@
 import type { Value } from '../postgres/executor.ts'
 
 /** The promises of the design that a query can check. */
-export type AuditedPromise = 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P8'
+export type AuditedPromise = 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P8'
 
 /** What the checks need to know of the configuration. */
 export interface AuditLimits {
-  /** Milliseconds an accepted event may stay pending without a finding. */
+  /** Milliseconds an accepted event may stay pending, or an operation due, without a finding. */
   readonly pendingMs: number
   /** Milliseconds that upkeep (sweeps, findings) may be late before it counts as broken. */
   readonly graceMs: number
-  /** How many stored bodies are compared with their hash; the newest and the oldest unfinished. */
+  /** How many stored bodies, and requests, are compared with their hash; the newest and the oldest unfinished. */
   readonly bodies: number
 }
 

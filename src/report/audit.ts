@@ -9,6 +9,8 @@ import type { AuditCheck, AuditLimits, AuditedPromise } from './audit-check.ts'
 import { onceChecks, togetherChecks } from './audit-effects.ts'
 import { entitledChecks } from './audit-entitled.ts'
 import { explainedChecks } from './audit-explained.ts'
+import { endedOperationChecks, openOperationChecks } from './audit-outbox-open.ts'
+import { askedChecks, operationChecks } from './audit-outbox.ts'
 import { stuckChecks } from './audit-stuck.ts'
 import { counted, type Count } from './row-values.ts'
 
@@ -17,9 +19,13 @@ export const auditChecks: readonly AuditCheck[] = [
   ...acceptedChecks,
   ...onceChecks,
   ...togetherChecks,
+  ...askedChecks,
   ...entitledChecks,
   ...stuckChecks,
+  ...openOperationChecks,
+  ...operationChecks,
   ...explainedChecks,
+  ...endedOperationChecks,
 ]
 
 /** What one check saw; the keys are what `--json` prints. */

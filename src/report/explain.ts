@@ -1,11 +1,13 @@
 /**
- * What happened to an order, an event, a name or a finding: the record and its story. Read-only, and
+ * What happened to an order, an event, a name, an operation or a finding: the record and its story. Read-only, and
  * by index for everything that it reads.
  */
 import type { Database } from '../postgres/executor.ts'
 import { findSubject, type Subject } from './find-subject.ts'
+import { findFindings, operationOf } from './findings.ts'
 import { readRecord, type OrderRecord } from './order-record.ts'
-import { timelineOf, type TimelineEntry } from './timeline.ts'
+import type { TimelineEntry } from './timeline-entry.ts'
+import { timelineOf } from './timeline.ts'
 
 /** The answer of `hookledger explain`; the keys are what `--json` prints. */
 export interface Explanation {
@@ -26,10 +28,19 @@ export async function explain(db: Database, id: string): Promise<Explanation | n
   if (asked === null) return null
   // an event is explained by its order's whole story: what came before is why
   const orders = asked.order_ids.length === 0 ? [null] : asked.order_ids
+  const operations = await operationsOf(db, asked)
   const records: ExplainedRecord[] = []
   for (const [index, orderId] of orders.entries()) {
-    const record = await readRecord(db, orderId, index === 0 ? asked.event_keys : [])
+    const record = await readRecord(db, orderId, index === 0 ? asked.event_keys : [], operations)
     records.push({ ...record, timeline: timelineOf(record) })
   }
   return { asked, records }
+}
+
+/** An operation that belongs to no order is explained by itself, and so is a finding about one. */
+async function operationsOf(db: Database, asked: Subject): Promise<string[]> {
+  if (asked.kind === 'operation') return [asked.id]
+  if (asked.kind !== 'finding') return []
+  const findings = await findFindings(db, asked.id)
+  return findings.map(operationOf).filter((id) => id !== null)
 }

@@ -1,12 +1,15 @@
 /**
  * What an id that a person pasted stands for: an order, an event, a name or payment of an order, the
- * reference of an effect, a finding, or one of our own numbers (`event:12`, `decision:40`).
+ * reference of an effect, an operation or the key that its destination saw, a finding, or one of our own
+ * numbers (`event:12`, `decision:40`).
  */
 import type { Database } from '../postgres/executor.ts'
 import { findFindings } from './findings.ts'
+import { findOperations } from './operations.ts'
 
 /** As what an id was found. */
-export type SubjectKind = 'order' | 'event' | 'name' | 'payment' | 'finding' | 'decision' | 'effect'
+export type SubjectKind =
+  'order' | 'event' | 'name' | 'payment' | 'operation' | 'finding' | 'decision' | 'effect'
 
 /** What an id stands for, and what is concerned by it. */
 export interface Subject {
@@ -25,6 +28,7 @@ export async function findSubject(db: Database, id: string): Promise<Subject | n
     findName,
     findPayment,
     findFinding,
+    findOperation,
     findNumber,
     findEffect,
     findRefusedOrder,
@@ -106,6 +110,15 @@ async function findPayment(db: Database, id: string): Promise<Subject | null> {
     values: [id],
   })
   return subject('payment', id, rows)
+}
+
+async function findOperation(db: Database, id: string): Promise<Subject | null> {
+  const operations = await findOperations(db, id)
+  const [operation] = operations
+  // the beginning of an id must be the beginning of one only
+  if (operation === undefined || operations.length > 1) return null
+  const found = { order_id: operation.order_id, event_key: null }
+  return subject('operation', operation.operation_id, [found])
 }
 
 async function findFinding(db: Database, id: string): Promise<Subject | null> {

@@ -94,15 +94,32 @@ export async function findFindings(db: Database, id: string): Promise<FindingVie
   return rows.map(findingView)
 }
 
-/** The findings of an order, or of events, first seen first. */
+/** The operation that a finding is about; null for one about something else. */
+export function operationOf({ evidence }: Pick<FindingView, 'evidence'>): string | null {
+  if (typeof evidence !== 'object' || evidence === null || !('operation' in evidence)) return null
+  const { operation } = evidence
+  return typeof operation === 'string' ? operation : null
+}
+
+/** The findings of an order, of events or of operations, first seen first. */
 export async function findingsAbout(
   db: Database,
-  about: { readonly orderId: string | null; readonly eventKeys: readonly string[] },
+  about: {
+    readonly orderId: string | null
+    readonly eventKeys: readonly string[]
+    readonly operationIds: readonly string[]
+  },
 ): Promise<FindingView[]> {
+  const ofOperations =
+    about.operationIds.length === 0 ? '' : `or f.evidence ->> 'operation' = any ($3::text[])`
   const rows = await db.query<FindingRow>({
     text: `${selectFindings(db.schema)}
-      where f.order_id = $1 or f.event_key = any ($2::bigint[]) order by f.first_seen_at, f.finding_id`,
-    values: [about.orderId, about.eventKeys],
+      where f.order_id = $1 or f.event_key = any ($2::bigint[]) ${ofOperations} order by f.first_seen_at, f.finding_id`,
+    values: [
+      about.orderId,
+      about.eventKeys,
+      ...(about.operationIds.length === 0 ? [] : [about.operationIds]),
+    ],
   })
   return rows.map(findingView)
 }

@@ -1,4 +1,4 @@
-/** A few figures for `/metrics`: from the small tables only, whatever the size of the inbox. */
+/** A few figures for `/metrics`: from small tables and partial indexes only, whatever the size of inbox and outbox. */
 import type { Database } from '../postgres/executor.ts'
 
 /** Gauges by name, without prefix. */
@@ -14,6 +14,13 @@ export async function gauges(db: Database): Promise<Readonly<Record<string, numb
       (select count(*) from ${s}inbox_dead) as inbox_dead,
       (select count(*) from ${s}findings where state in ('open', 'repairing')) as findings_open,
       (select count(*) from ${s}findings where state in ('open', 'repairing') and due_at < now()) as findings_overdue,
+      (select count(*) from ${s}outbox_operations where next_attempt_at is not null and state = 'pending') as outbox_pending,
+      (select count(*) from ${s}outbox_operations where state = 'sending') as outbox_sending,
+      (select count(*) from ${s}outbox_operations where state in ('dead', 'uncertain') and state = 'uncertain') as outbox_uncertain,
+      (select count(*) from ${s}outbox_operations where state in ('dead', 'uncertain') and state = 'dead') as outbox_dead,
+      (select count(*) from ${s}outbox_destinations where closed_until > now()) as outbox_destinations_paused,
+      (select greatest(0, extract(epoch from clock_timestamp() - min(next_attempt_at))) from ${s}outbox_operations
+       where next_attempt_at is not null) as outbox_oldest_due_seconds,
       (select max(migration_id) from ${s}migrations) as schema_version,
       (select extract(epoch from clock_timestamp() - min(e.received_at)) from ${s}inbox_events e
        where e.event_key = (select event_key from ${s}inbox_ready order by event_key limit 1)) as inbox_oldest_ready_seconds`,

@@ -4,12 +4,14 @@
  */
 import type { Database } from '../postgres/executor.ts'
 import { findingsAbout, type FindingView } from './findings.ts'
+import { operationsAbout } from './operations.ts'
 import type {
   ActView,
   DecisionView,
   EffectView,
   EntitlementView,
   EventView,
+  OperationRecord,
   OrderView,
   PaymentView,
 } from './record-views.ts'
@@ -23,6 +25,7 @@ export interface OrderRecord {
   readonly payments: readonly PaymentView[]
   readonly effects: readonly EffectView[]
   readonly entitlements: readonly EntitlementView[]
+  readonly operations: readonly OperationRecord[]
   readonly findings: readonly FindingView[]
   readonly acts: readonly ActView[]
   /** Decisions that are older than the newest {@link shownDecisions} and were left out. */
@@ -32,15 +35,17 @@ export interface OrderRecord {
 /** How many decisions of one order are read, the newest. */
 export const shownDecisions = 500
 
-/** Reads what is recorded about an order (or null) and about further events. */
+/** Reads what is recorded about an order (or null), and about further events and operations. */
 export async function readRecord(
   db: Database,
   orderId: string | null,
   eventKeys: readonly string[],
+  operationIds: readonly string[] = [],
 ): Promise<OrderRecord> {
   const { decisions, omitted } = await readDecisions(db, orderId, eventKeys)
   const waiting = orderId === null ? [] : await waitingEvents(db, orderId)
-  const findings = await findingsAbout(db, { orderId, eventKeys })
+  const operations = await operationsAbout(db, { orderId, ids: operationIds })
+  const findings = await findingsAbout(db, { orderId, eventKeys, operationIds })
   const concerned = [...decisions, ...findings].flatMap((row) =>
     row.event_key === null ? [] : [row.event_key],
   )
@@ -49,6 +54,7 @@ export async function readRecord(
     ...(orderId === null ? [] : [`order:${orderId}`]),
     ...keys.map((key) => `event:${key}`),
     ...findings.map((finding) => `finding:${finding.finding_id}`),
+    ...operations.map((operation) => `operation:${operation.operation_id}`),
   ]
   return {
     order: orderId === null ? null : await readOrder(db, orderId),
@@ -57,6 +63,7 @@ export async function readRecord(
     payments: orderId === null ? [] : await readPayments(db, orderId),
     effects: orderId === null ? [] : await readEffects(db, orderId),
     entitlements: orderId === null ? [] : await readEntitlements(db, orderId),
+    operations,
     findings,
     acts: await readActs(db, targets),
     omitted_decisions: omitted,

@@ -100,3 +100,61 @@ export interface ActView {
   readonly actor: string
   readonly acted_at: IsoTime
 }
+
+/** A call to the outside, or a lookup of one, and what came of it. Never what was sent or answered. */
+export interface AttemptView {
+  readonly number: Count
+  /** `call`, or `lookup`: the destination was asked whether it was done. */
+  readonly kind: string
+  readonly key_generation: Count
+  readonly dispatcher: string
+  readonly started_at: IsoTime
+  /** Null while it is under way, and for ever where its dispatcher died. */
+  readonly outcome: string | null
+  readonly status: Count | null
+  readonly error: string | null
+  /** The answer came after its lease was lost. */
+  readonly late: boolean
+  readonly answered_at: IsoTime | null
+}
+
+/** An operation: one call to the outside, however often it is tried. Never its request. */
+export interface OperationView {
+  readonly operation_id: string
+  /** Its number, in order of being recorded: what lists continue after. */
+  readonly sequence: string
+  readonly destination: string
+  readonly name: string
+  readonly order_id: string | null
+  readonly effect_type: string | null
+  readonly effect_reference: string | null
+  readonly decision_id: string | null
+  readonly state: string
+  /** `once`, or `at_least_once` where the destination honors no id. */
+  readonly promise: string
+  /** What the destination is to recognize it by at present. */
+  readonly key: string
+  readonly key_generation: Count
+  readonly attempts: Count
+  readonly created_at: IsoTime
+  readonly next_attempt_at: IsoTime | null
+  readonly first_attempt_at: IsoTime | null
+  /** Until when the same key may be sent again; null before the first call, or where no id is honored. */
+  readonly key_until: IsoTime | null
+  readonly uncertain_since: IsoTime | null
+  readonly leased_until: IsoTime | null
+  readonly leased_by: string | null
+  readonly last_error: string | null
+  readonly receipt: unknown
+  readonly while_states: readonly string[] | null
+  readonly request_sha256: string
+  readonly request_bytes: Count
+  /** Whether its request is still kept: without one it cannot be sent again. */
+  readonly has_request: boolean
+  readonly finished_at: IsoTime | null
+}
+
+/** An operation with what was tried, the newest last. */
+export interface OperationRecord extends OperationView {
+  readonly tries: readonly AttemptView[]
+}

@@ -3,6 +3,7 @@
  * what is late. Counts only; every query stays within a second at a million events.
  */
 import type { Database } from '../postgres/executor.ts'
+import { destinationStatus, type DestinationStatus } from './destinations.ts'
 import { counted, isoTime, type Count, type IsoTime } from './row-values.ts'
 
 /** The answer of `hookledger status`; the keys are what `--json` prints. Ages are in milliseconds. */
@@ -50,6 +51,8 @@ export interface StatusReport {
     readonly open: Count
     readonly overdue: Count
   }[]
+  /** Where operations go, and what of them is not finished. */
+  readonly destinations: readonly DestinationStatus[]
   readonly workers: {
     /** Batches in work now, each held by one worker. */
     readonly batches: Count
@@ -70,7 +73,7 @@ export interface StatusReport {
 export async function status(db: Database): Promise<StatusReport> {
   const s = db.schema
   // a handful of connections are enough to overlap the big counts with the small ones
-  const [installation, counts, orders, findings, rejections] = await Promise.all([
+  const [installation, counts, orders, findings, rejections, destinations] = await Promise.all([
     db.query<InstallationRow>({ text: installationSql(s), values: [db.schemaName] }),
     db.query<CountsRow>({ text: countsSql(s) }),
     db.query<{ workflow: string; state: string; orders: string }>({
@@ -84,6 +87,7 @@ export async function status(db: Database): Promise<StatusReport> {
       text: `select source, reason, sum(times)::bigint as times from ${s}rejections
         where last_at > now() - interval '24 hours' group by source, reason order by source, reason`,
     }),
+    destinationStatus(db),
   ])
   const [about] = installation
   const [row] = counts
@@ -121,6 +125,7 @@ export async function status(db: Database): Promise<StatusReport> {
       open: counted(each.open),
       overdue: counted(each.overdue),
     })),
+    destinations,
     workers: {
       batches: counted(row.batches),
       oldest_batch_age_ms: ageOf(row.oldest_batch_ms),

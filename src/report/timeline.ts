@@ -5,25 +5,17 @@
 import { formatMoney } from '../core/money.ts'
 import type { FindingView } from './findings.ts'
 import type { OrderRecord } from './order-record.ts'
+import { operationEntries, operationName } from './operation-story.ts'
 import type { ActView, DecisionView, EventView } from './record-views.ts'
-import type { IsoTime } from './row-values.ts'
-
-/** One line of the story; the keys are what `--json` prints. */
-export interface TimelineEntry {
-  readonly at: IsoTime
-  readonly what: 'arrived' | 'redelivered' | 'decided' | 'found' | 'closed' | 'acted'
-  readonly text: string
-  /** What belongs to it, one line each. */
-  readonly details: readonly string[]
-  readonly event_id: string | null
-  readonly decision_id: string | null
-}
+import type { TimelineEntry } from './timeline-entry.ts'
 
 /** Entries of the same moment stand in this order: causes first. */
 const order: readonly TimelineEntry['what'][] = [
   'arrived',
   'acted',
   'decided',
+  'recorded',
+  'called',
   'found',
   'closed',
   'redelivered',
@@ -37,6 +29,7 @@ export function timelineOf(record: OrderRecord): TimelineEntry[] {
     ...record.decisions.map((decision) =>
       decided(record, decision, events.get(decision.event_key ?? '')),
     ),
+    ...record.operations.flatMap(operationEntries),
     ...record.findings.flatMap(found),
     ...record.acts.map(acted),
   ]
@@ -118,11 +111,23 @@ function decisionDetails(record: OrderRecord, decision: DecisionView): string[] 
         (effect) =>
           `effect ${effectName(effect.effect_type, effect.effect_reference)}${effect.amount === null ? '' : ` ${money(effect.amount, effect.currency)}`}`,
       ),
+    ...record.operations
+      .filter((operation) => operation.decision_id === id)
+      .map((operation) => `operation ${operationName(operation)} (${operation.operation_id})`),
+    ...ownOperation(record, decision.kind, evidence['operation']),
     ...pairs(evidence['absorbed']).map((name) => `${name} had happened already: absorbed`),
     ...texts(evidence['granted']).map((name) => `granted ${name}`),
     ...texts(evidence['revoked']).map((name) => `revoked ${name}`),
     `decision ${id} by ${decision.actor}${decision.workflow_version === null ? '' : `, version ${decision.workflow_version}`}${decision.attempts > 1 ? `, attempt ${decision.attempts}` : ''}`,
   ]
+}
+
+/** An event that our own call caused, and a decision that ended an operation, name it. */
+function ownOperation(record: OrderRecord, kind: string, named: unknown): string[] {
+  if (typeof named !== 'string') return []
+  const known = record.operations.find((operation) => operation.operation_id === named)
+  const what = known === undefined ? named : `${operationName(known)} (${named})`
+  return [kind === 'canceled' ? `${what} is not sent` : `caused by our own operation ${what}`]
 }
 
 function found(finding: FindingView): TimelineEntry[] {

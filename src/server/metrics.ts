@@ -42,6 +42,15 @@ export function createMetrics(signals: Signals, gauges?: Gauges): Metrics {
     signals.on('worker.loop.failed', ({ loop }) => {
       add(`hookledger_loop_failures_total${labels({ loop })}`, 1)
     }),
+    signals.on('outbox.operation.ended', ({ destination, outcome }) => {
+      add(`hookledger_operations_ended_total${labels({ destination, outcome })}`, 1)
+    }),
+    signals.on('outbox.attempt.failed', ({ destination, outcome }) => {
+      add(`hookledger_attempts_failed_total${labels({ destination, outcome })}`, 1)
+    }),
+    signals.on('outbox.destination.paused', ({ destination }) => {
+      add(`hookledger_destination_pauses_total${labels({ destination })}`, 1)
+    }),
     signals.on('inbox.wait.rescued', ({ events }) => {
       add('hookledger_waits_rescued_total', events)
     }),

@@ -10,6 +10,7 @@ const content = {
   databaseUrl: 'postgres://u:p@127.0.0.1:1/d',
   pid: process.pid,
   providerUrl: 'http://127.0.0.1:2',
+  emailUrl: 'http://127.0.0.1:3/emails',
 }
 
 beforeEach(() => {
@@ -19,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }))
 
 describe('dev.json', () => {
-  it('names url, databaseUrl, pid and providerUrl, readable by its owner only', () => {
+  it('names url, databaseUrl, pid, providerUrl and emailUrl, readable by its owner only', () => {
     writeDevFile(directory, content)
     expect(JSON.parse(readFileSync(devFilePath(directory), 'utf8'))).toMatchObject(content)
     expect(statSync(devFilePath(directory)).mode & 0o777).toBe(0o600)

@@ -126,6 +126,12 @@ describe('hookledger dev', () => {
     const story = await hookledger('explain', '1001')
     expect(story.stdout).toContain('order 1001 of workflow license is paid, which entitles')
     expect(story.stdout).toContain('the last of 3 times')
+    // one license, one email
+    await process.until(async () => (await mailService(at)).emails > 0)
+    expect(await mailService(at)).toMatchObject({
+      emails: 1,
+      sent: [{ order: '1001', template: 'license' }],
+    })
     expect((await hookledger('audit')).code).toBe(0)
     expect((await (await fetch(`${at.url}/metrics`)).text()).split('\n')).toContain(
       'hookledger_events_decided_total{outcome="fulfilled"} 1',
@@ -252,6 +258,72 @@ describe('hookledger dev', () => {
     await third.process.until(async () => (await states(third.at)).get('evt_cut') === 'processed')
     expect((await hookledger('audit')).code).toBe(0)
   })
+})
+
+/** What the simulated mail service says of itself. */
+interface MailService {
+  readonly calls: number
+  readonly emails: number
+  readonly sent: readonly { readonly operation: string; readonly order: string }[]
+}
+
+async function mailService(at: DevJson): Promise<MailService> {
+  return (await (await fetch(at.emailUrl)).json()) as MailService
+}
+
+describe('the emails of hookledger dev', () => {
+  let ownDir: string
+
+  beforeAll(() => {
+    ownDir = makeTestDir()
+  })
+
+  afterAll(() => removeDataDir(ownDir))
+
+  async function simulating(orders: number): Promise<{ process: Spawned; at: DevJson }> {
+    const process = spawned(['dev', '--simulate', '--orders', String(orders)], {
+      HOOKLEDGER_DATA_DIR: ownDir,
+    })
+    return { process, at: await untilReady(process, ownDir) }
+  }
+
+  it('arrive once for every license and refund, although everything is killed in the middle of them', async () => {
+    for (let round = 0; round < 2; round++) {
+      const { process, at } = await simulating(120)
+      const { emails } = await mailService(at)
+      await process.until(async () => (await mailService(at)).emails >= emails + 15)
+      for (const pid of [...childrenOf(process.pid), process.pid])
+        globalThis.process.kill(pid, 'SIGKILL')
+      await process.ended
+    }
+
+    const { process, at } = await simulating(15)
+    await process.until(() => process.stdout.endsWith('simulation finished\n'))
+    expect(process.stdout).toContain("every email is in the mail service's own log once")
+    expect(process.stdout).toMatch(/^ {2}emails +\d+ operations, \d+ calls, \d+ arrived, each/m)
+    const effects = await oncePool(at.databaseUrl, async (pool) => {
+      const { rows } = await pool.query<{ order_id: string; state: string; operation: string }>(
+        `select f.order_id, o.state, o.operation_id::text as operation
+         from hookledger.fulfillment_effects f left join hookledger.outbox o
+           on (o.order_id, o.effect_type, o.effect_reference) = (f.order_id, f.effect_type, f.effect_reference)
+         where f.effect_type in ('license', 'refund')`,
+      )
+      return rows
+    })
+    const { sent, emails, calls } = await mailService(at)
+    expect(effects.length).toBeGreaterThan(40)
+    expect(new Set(effects.map((effect) => effect.state))).toEqual(new Set(['sent']))
+    const told = effects.map(({ operation, order_id: order }) => ({ operation, order }))
+    const arrived = sent.map(({ operation, order }) => ({ operation, order }))
+    const byId = (a: { operation: string }, b: { operation: string }): number =>
+      a.operation < b.operation ? -1 : 1
+    expect(arrived.sort(byId)).toEqual(told.sort(byId))
+    expect(new Set(sent.map(({ operation }) => operation)).size).toBe(emails)
+    // what went wrong was tried again: no proof without it
+    expect(calls).toBeGreaterThan(emails)
+    const audited = await runProcess(['audit'], { HOOKLEDGER_DATA_DIR: ownDir })
+    expect(audited.code).toBe(0)
+  }, 240_000)
 })
 
 describe('hookledger start', () => {

@@ -73,6 +73,7 @@ export interface DevJson {
   readonly databaseUrl: string
   readonly pid: number
   readonly providerUrl: string
+  readonly emailUrl: string
 }
 
 /** Waits until a `dev` has written its file and says that it is ready. */

@@ -46,6 +46,7 @@ describe('ARCHITECTURE.md', () => {
     const steps = tableRows(section(text, 'What a kill leaves')).map(([step]) => step)
     const receiver = Array.from({ length: 11 }, (_, step) => `R${step}`)
     const worker = Array.from({ length: 8 }, (_, step) => `W${step}`)
-    expect(steps).toEqual([...receiver, ...worker])
+    const dispatcher = Array.from({ length: 7 }, (_, step) => `D${step}`)
+    expect(steps).toEqual([...receiver, ...worker, ...dispatcher])
   })
 })

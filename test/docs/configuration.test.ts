@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defaultLimits } from '../../src/core/limits.ts'
 import { resolveOptions } from '../../src/compose/options.ts'
+import { defaultContract } from '../../src/outbox/destination.ts'
 import { stripe } from '../../src/providers/stripe.ts'
 import { membersOf } from './interfaces.ts'
 import { page, root, section, tableRows } from './pages.ts'
@@ -25,8 +26,29 @@ describe('docs/reference/configuration.md', () => {
     ['Sources', 'src/providers/source-options.ts', 'SourceOptions'],
     ['stripe', 'src/providers/stripe.ts', 'StripeOptions'],
     ['standardWebhooks', 'src/providers/standard-webhooks.ts', 'StandardWebhooksOptions'],
+    ['stripeCalls', 'src/outbox/destinations/stripe.ts', 'StripeCallsOptions'],
+    ['custom', 'src/outbox/destinations/custom.ts', 'CustomOptions'],
+    ['contract', 'src/outbox/destination.ts', 'DestinationContract'],
   ])('lists under "%s" every option that there is, and no other', (heading, file, name) => {
     expect(names(heading).sort()).toEqual(membersOf(file, name).sort())
+  })
+
+  it('lists under "http" every option that there is, and no other', () => {
+    const folder = 'src/outbox/destinations'
+    const members = [
+      ...membersOf(`${folder}/http-options.ts`, 'HttpOptions'),
+      ...membersOf(`${folder}/url-rules.ts`, 'UrlRules'),
+      ...membersOf(`${folder}/http-answer.ts`, 'AnswerReading'),
+    ]
+    expect(names('http').sort()).toEqual(members.sort())
+  })
+
+  it('gives the contract of a destination with its defaults', () => {
+    const told = documented('contract').map(([name, value = '']) => [
+      name,
+      JSON.parse(value.replaceAll("'", '"')) as unknown,
+    ])
+    expect(Object.fromEntries(told)).toEqual(defaultContract)
   })
 
   it('gives every limit with its default', () => {
@@ -61,7 +83,7 @@ describe('docs/reference/configuration.md', () => {
       for (const [, name = ''] of code.matchAll(reads)) read.add(name)
       for (const [, name = ''] of code.matchAll(/\['(HOOKLEDGER_[A-Z_]+)'\]/g)) read.add(name)
       // `value('A' | 'B')` and `provide('A' | 'B', …)` pass a name on to the reader
-      for (const [, union = ''] of code.matchAll(/\(name: ((?:'[A-Z_]+'(?: \| )?)+)/g)) {
+      for (const [, union = ''] of code.matchAll(/\(\s*name: ((?:'[A-Z_]+'(?: \| )?)+)/g)) {
         for (const [, name = ''] of union.matchAll(/'([A-Z_]+)'/g)) read.add(name)
       }
     }

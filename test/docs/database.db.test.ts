@@ -19,6 +19,11 @@ beforeAll(async () => {
       insert into hookledger.inbox_events (event_key, source_id, event_id, event_type, body_sha256, body_bytes)
       overriding system value select 12, source_id, 'evt_12', 'charge.updated', sha256('{}'), 2 from source)
     insert into hookledger.payloads (event_key, received_on, body) values (12, (now() at time zone 'UTC')::date, '{}')`)
+  // and the operation
+  await rows(`with operation as (
+      insert into hookledger.outbox_operations (operation_id, destination, name, request_sha256, request_bytes, promise, window_ms)
+      values ('3f2a8c1d-7b1e-5c55-9d0c-2f6f0f3c9a10', 'email', 'receipt', sha256('{}'), 2, 'once', 0) returning operation_id)
+    insert into hookledger.outbox_requests (operation_id, request) select operation_id, '{}' from operation`)
 })
 afterAll(() => database.drop())
 

@@ -36,6 +36,20 @@ function emitAll(signals: Signals): void {
   signals.emit('worker.loop.failed', { loop: 'sweep', message: 'no connection' })
   signals.emit('inbox.wait.rescued', { events: 1 })
   signals.emit('config.warned', { message: 'a warning' })
+  const operation = { operationId: 'op_1', destination: 'email', orderId: '1001', attempts: 1 }
+  const answer = { status: 500, error: 'status 500', reason: null }
+  signals.emit('outbox.operations.recorded', { destinations: ['email'] })
+  signals.emit('outbox.operation.ended', { ...operation, ...answer, outcome: 'sent', ageMs: 12 })
+  signals.emit('outbox.attempt.failed', {
+    ...operation,
+    ...answer,
+    kind: 'call',
+    outcome: 'retry',
+    nextInMs: 1000,
+  })
+  signals.emit('outbox.operation.stuck', { ...operation, reason: 'no lookup' })
+  signals.emit('outbox.destination.paused', { destination: 'email', failures: 20, forMs: 5000 })
+  signals.emit('outbox.destination.resumed', { destination: 'email' })
 }
 
 describe('docs/reference/logs.md', () => {

@@ -2,11 +2,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { audit, auditChecks, defaultAuditLimits } from '../../src/report/audit.ts'
 import type { AuditReport } from '../../src/report/audit.ts'
 import { LedgerDatabase, type LedgerFixture } from './ledger-fixture.ts'
+import { outboxHistory, type OutboxHistory } from './outbox-fixture.ts'
+import { outboxViolations } from './outbox-violations.ts'
 
 let database: LedgerDatabase
 let fixture: LedgerFixture
 let end: () => Promise<void>
 let history: { paid: string; grant: string; refund: string }
+let outbox: OutboxHistory
 
 beforeAll(async () => {
   database = await LedgerDatabase.create()
@@ -17,6 +20,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   ;({ fixture, end } = await database.trying())
   history = await fixture.cleanHistory()
+  outbox = await outboxHistory(fixture)
 })
 
 afterEach(() => end())
@@ -169,6 +173,12 @@ const violations: Record<string, () => Promise<void>> = {
     unguarded(
       `alter table hookledger.ledger_decisions disable trigger ledger_decisions_append_only`,
     ),
+  ...Object.fromEntries(
+    Object.entries(outboxViolations).map(([name, violate]) => [
+      name,
+      () => violate({ fixture, outbox, unguarded }),
+    ]),
+  ),
 }
 
 describe('audit', () => {
@@ -284,7 +294,7 @@ describe('audit', () => {
     await fixture.sql('set local role hookledger_audit_test')
     const report = await audit(fixture.db)
     const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
-    expect(skipped).toEqual(['unfinished_without_body', 'body_altered'])
+    expect(skipped).toEqual(['unfinished_without_body', 'body_altered', 'request_altered'])
   })
 
   it('takes its limits from the configuration', async () => {

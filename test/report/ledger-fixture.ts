@@ -55,6 +55,8 @@ export interface RecordedChange {
     readonly entitlement: string
     readonly active: boolean
   }[]
+  /** Writes more in the same transaction. */
+  readonly together?: (decision: string, tx: Executor) => Promise<void>
 }
 
 /** A source, and the states of the workflow `license`. */
@@ -169,6 +171,7 @@ export class LedgerFixture {
       })
       const id = row?.decision_id ?? ''
       await writeChange(tx, change, order ?? '', id)
+      await change.together?.(id, tx)
       return id
     })
   }
