@@ -25,6 +25,15 @@ try {
   console.log(printed)
   if (!inTime) throw new Error('the simulation did not finish')
   console.log(`simulation finished after ${Math.round((Date.now() - started) / 1000)} s`)
+  for (const line of [
+    /^ {2}emails +\d+ operations, \d+ calls, \d+ arrived, each exactly once$/m,
+    /^ {2}mail faults +.*\d+ times 429.*; after it \d+ times 500, \d+ lost answers, \d+ timeouts$/m,
+    /^ {2}called again +[1-9]\d* duplicates absorbed by the key$/m,
+    /^ {2}compared +every order is .*, every email is in the mail service's own log once$/m,
+    /^ {2}audit +every promise holds$/m,
+  ]) {
+    if (!line.test(printed)) throw new Error(`the summary does not say ${line}`)
+  }
   const ask = (...args) =>
     execFileSync('npm', ['run', '--silent', 'hookledger', '--', ...args], {
       cwd: root,

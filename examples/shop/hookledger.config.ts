@@ -1,6 +1,7 @@
 /** The shop: one object, used by the app and by the command line alike. */
 import { createHookledger, handle, stripe } from 'hookledger'
 import { credits } from './credits.ts'
+import { emailDestination } from './email-destination.ts'
 import { license } from './license.ts'
 
 const env = process.env
@@ -15,6 +16,7 @@ export const hookledger = createHookledger({
       ...(env['STRIPE_API_BASE'] ? { apiBase: env['STRIPE_API_BASE'] } : {}),
     }),
   },
+  destinations: { email: emailDestination(env['SHOP_EMAIL_URL']) },
   workflows: [license, credits],
   handlers: [
     // the plain form: an event that concerns no order, handled once, in Hookledger's transaction

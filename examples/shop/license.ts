@@ -19,6 +19,7 @@ import {
   skip,
   waitFor,
 } from 'hookledger'
+import { licenseEmail, refundEmail } from './emails.ts'
 import { histories } from './histories.ts'
 import { isFree, isListPrice } from './prices.ts'
 import {
@@ -58,6 +59,7 @@ export const license = defineWorkflow('license', {
     refunded: ['paid', 'disputed', 'lost'],
     lost: ['paid', 'disputed'],
   },
+  destinations: ['email'],
   effects: {
     license: {},
     buyer: {},
@@ -94,7 +96,7 @@ export const license = defineWorkflow('license', {
       return fulfill({
         to: stateOf(facts),
         payment: paid,
-        effects: [{ type: 'license' }, buyer],
+        effects: [{ type: 'license', send: [licenseEmail(order.id, subject, email)] }, buyer],
         ...(isPaidAgain({ payments, effects }, paid)
           ? { flag: { kind: 'paid_twice', figures: { payment: paid.id } } }
           : subject === undefined && {
@@ -132,7 +134,7 @@ export const license = defineWorkflow('license', {
       return fulfill({
         to: stateOf(facts),
         payment: paid,
-        effects: [{ type: 'license' }, buyer],
+        effects: [{ type: 'license', send: [licenseEmail(order.id, subject, email)] }, buyer],
         ...(isPaidAgain(known, paid) && {
           flag: { kind: 'paid_twice', figures: { payment: paid.id } },
         }),
@@ -151,7 +153,7 @@ export const license = defineWorkflow('license', {
   .on(['refund.created', 'refund.updated', 'refund.failed'], {
     order: ({ event: { data } }) => orderOfCharge(data.object),
     learn: ({ event: { data } }) => names({ charge: data.object.charge }),
-    decide: ({ event, payments, effects }) => {
+    decide: ({ event, order, payments, effects }) => {
       const { id, status, amount, currency, payment_intent: intent } = event.data.object
       const known = { payments, effects }
       if (status === 'failed' || status === 'canceled') {
@@ -169,7 +171,11 @@ export const license = defineWorkflow('license', {
         amount: money(amount, currency),
         payment,
       } as const
-      return fulfill({ to: stateOf(withEffect(known, refund)), effects: [refund] })
+      const email = refundEmail(order.id, order.subject ?? subjectOf(known), id, refund.amount)
+      return fulfill({
+        to: stateOf(withEffect(known, refund)),
+        effects: [{ ...refund, send: [email] }],
+      })
     },
   })
   .on('charge.refunded', {

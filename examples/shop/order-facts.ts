@@ -47,6 +47,7 @@ export function withEffect(
     amount: amount?.amount ?? null,
     currency: amount?.currency ?? null,
     reversed: false,
+    operations: [],
   }
   return { ...facts, effects: [...facts.effects, recorded] }
 }
