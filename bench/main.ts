@@ -1,5 +1,5 @@
 /**
- * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order [--json]`. Everything is
+ * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order|dispatch [--json]`. Everything is
  * measured side by side in one run; exit 3 when a ratio is below its floor.
  */
 import { fork } from 'node:child_process'

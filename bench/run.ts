@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { cpus } from 'node:os'
 import { benchAccept } from './accept.ts'
 import { benchBacklog } from './backlog.ts'
+import { benchDispatch } from './dispatch.ts'
 import { benchHotOrder } from './hot-order.ts'
 import { benchLatency } from './latency.ts'
 import { benchProcess } from './process.ts'
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, (context: BenchContext) => Promise<Report
   latency: benchLatency,
   backlog: benchBacklog,
   'hot-order': benchHotOrder,
+  dispatch: benchDispatch,
 }
 
 async function main(): Promise<number> {

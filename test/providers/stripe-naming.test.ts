@@ -220,3 +220,17 @@ describe('stripe().name', () => {
 function jsonable(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
+
+describe('requestKey', () => {
+  it.each([
+    ['the key of the request', { id: 'req_1', idempotency_key: 'key 1' }, 'key 1'],
+    ['nothing where the request had no key', { id: 'req_1', idempotency_key: null }, null],
+    ['nothing where nobody asked', { id: null, idempotency_key: null }, null],
+    ['nothing in the form of old API versions', 'req_1', null],
+    ['nothing where there is no request', null, null],
+    ['nothing where the field is absent', undefined, null],
+    ['nothing for a key that is no text', { idempotency_key: 5 }, null],
+  ])('is %s', (_, request, key) => {
+    expect(source.requestKey?.({ id: 'evt_1', request })).toBe(key)
+  })
+})

@@ -42,9 +42,19 @@ export async function startDriver(
   plan = '',
   nodeOptions: readonly string[] = [],
 ): Promise<Driver> {
+  return startScript(script, settings, plan, nodeOptions)
+}
+
+/** The same with another script that says `ready PORT`, `fault STEP NTH ACTION` and `broken WHY`. */
+export async function startScript(
+  file: string,
+  settings: object,
+  plan = '',
+  nodeOptions: readonly string[] = [],
+): Promise<Driver> {
   const child = spawn(
     process.execPath,
-    [...nodeOptions, '--import', 'tsx', script, JSON.stringify(settings)],
+    [...nodeOptions, '--import', 'tsx', file, JSON.stringify(settings)],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, HOOKLEDGER_FAULT_PLAN: plan },

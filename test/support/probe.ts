@@ -222,9 +222,10 @@ const kept = new Set([
   'workflow_versions',
   'entitlement_rules',
   'retention',
+  'outbox_destinations',
 ])
 
-/** Deletes every row but those of the installation and of registered workflows. */
+/** Deletes every row but those of the installation, of registered workflows and destinations. */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name, tablename from pg_tables where schemaname in ('hookledger', 'shop')`,

@@ -25,6 +25,7 @@ export interface ScriptedOptions {
   readonly states?: Readonly<Record<string, StateOptions>>
   readonly transitions?: Readonly<Record<string, readonly string[]>>
   readonly accepts?: Accepts
+  readonly destinations?: readonly string[]
   readonly compare?: Compare
 }
 
@@ -44,6 +45,7 @@ export function scripted(
     transitions: (options.transitions ?? anyTransition) as typeof anyTransition,
     effects: { license: {}, refund: {}, seat: {} },
     accepts: options.accepts as never,
+    destinations: options.destinations,
     compare: options.compare as never,
   })
   for (const [type, script] of Object.entries(scripts)) {

@@ -3,6 +3,7 @@ import { handle, stripe } from 'hookledger'
 import { credits } from '../../examples/shop/credits.ts'
 import { license } from '../../examples/shop/license.ts'
 import { partsOf } from '../../src/hookledger.ts'
+import { custom } from '../../src/outbox/destinations/custom.ts'
 import { signStripe } from '../../src/testing/sign.ts'
 import { stripeBody } from '../../src/testing/stripe-events.ts'
 import { createBench, type Bench } from './hookledger-database.ts'
@@ -14,6 +15,10 @@ export const shopSecret = 'whsec_test_0123456789abcdef'
 export const shopOptions = {
   environment: 'test' as const,
   sources: { stripe: stripe({ environment: 'test', signingSecrets: [shopSecret] }) },
+  // a mail service that takes everything and keeps nothing
+  destinations: {
+    email: custom({ contract: { idempotency: 'key' }, call: async () => ({ id: 'email_1' }) }),
+  },
   workflows: [license, credits],
   handlers: [
     handle('stripe', 'customer.updated', async ({ event, db }) => {
