@@ -34,10 +34,3 @@ export function appOperationId(installationId: string, destination: string, key:
 export function sentKey(operationId: string, generation: number): string {
   return generation === 1 ? operationId : `${operationId}:${generation}`
 }
-
-/** The other way round: the operation and generation of a key that came back; null where it is none of ours. */
-export function readSentKey(key: string): { operationId: string; generation: number } | null {
-  const match = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::([1-9]\d{0,8}))?$/.exec(key)
-  if (match?.[1] === undefined) return null
-  return { operationId: match[1], generation: match[2] === undefined ? 1 : Number(match[2]) }
-}
