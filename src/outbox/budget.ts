@@ -62,6 +62,7 @@ export interface BreakerState {
 
 /** How an outcome counts: whether the destination is there, not whether it liked the operation. */
 export function isFailure(outcome: AttemptOutcome): boolean | null {
+  if ('called' in outcome && outcome.called === false) return null
   switch (outcome.kind) {
     case 'retry':
     case 'uncertain':

@@ -64,8 +64,8 @@ export async function callDestination(
 /** What an attempt is that never left this process. */
 export function notCalled(kind: 'call' | 'lookup', error: string): AttemptOutcome {
   return kind === 'lookup'
-    ? { kind: 'no_answer', error }
-    : { kind: 'retry', error: `not called: ${error}` }
+    ? { kind: 'no_answer', error, called: false }
+    : { kind: 'retry', error: `not called: ${error}`, called: false }
 }
 
 function unknown(kind: 'call' | 'lookup', error: string): AttemptOutcome {

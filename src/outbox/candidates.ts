@@ -47,9 +47,10 @@ export async function lockDue(
 ): Promise<Candidate[]> {
   const blocked =
     destination.contract.sequence === 'order'
-      ? `(o.order_id is not null and exists (select 1 from ${s}outbox_operations e
+      ? // not EXISTS, which could be answered by reading everything that is open, once
+        `coalesce(o.order_id is not null and (select true from ${s}outbox_operations e
           where e.order_id = o.order_id and e.destination = o.destination and e.sequence < o.sequence
-            and e.state not in ('sent', 'canceled', 'discarded')))`
+            and e.state not in ('sent', 'canceled', 'discarded') limit 1), false)`
       : 'false'
   const rows = await tx.query<CandidateRow>({
     text: `select o.operation_id::text as operation_id, o.state, o.key_generation, o.attempts, o.calls, o.lookups,

@@ -34,6 +34,13 @@ export interface DestinationTraits {
   readonly canLookUp: boolean
 }
 
+/** How long after the window's end the last call of it is surely over, at the destination too. */
+const longestGraceMs = 600_000
+
+function graceMsOf({ marginMs }: DestinationContract): number {
+  return Math.min(marginMs, longestGraceMs)
+}
+
 /** What is to be done with an operation that is due. */
 export function planOf(
   { uncertain, keyAgeMs, calls, lookups }: OperationStanding,
@@ -58,13 +65,24 @@ export function planOf(
     if (canLookUp) return { act: 'wait', forMs: windowMs - age }
     return { act: 'ask', reason: `no call of ${calls} had an outcome, and there is no lookup` }
   }
-  if (canLookUp) return lookup
-  return { act: 'ask', reason: 'the destination no longer knows its key, and there is no lookup' }
+  if (!canLookUp)
+    return { act: 'ask', reason: 'the destination no longer knows its key, and there is no lookup' }
+  // a call from just before the end may still be worked on: what a lookup does not find then proves nothing,
+  // and under a new key it would be done twice
+  const provesAtMs = windowMs + (contract.replaysFailures ? graceMsOf(contract) : 0)
+  return age < provesAtMs ? { act: 'wait', forMs: provesAtMs - age } : lookup
+}
+
+/** Set where the attempt never left this process: it says nothing of the destination, and is not counted. */
+export interface NeverCalled {
+  readonly called?: false
 }
 
 /** What an attempt came to; `died`: its lease ran out, and its dispatcher said nothing. */
 export type AttemptOutcome =
-  CallOutcome | LookupOutcome | { readonly kind: 'died'; readonly error: string }
+  | (CallOutcome & NeverCalled)
+  | (LookupOutcome & NeverCalled)
+  | { readonly kind: 'died'; readonly error: string }
 
 /** What follows from an outcome: everything that is written for the operation. */
 export interface Step {
@@ -77,12 +95,30 @@ export interface Step {
   readonly newWindow: boolean
   readonly newGeneration: boolean
   readonly lookups: number
+  /** Calls that were counted at the lease and never made. */
+  readonly uncalled: number
   /** The finding that a person gets. */
   readonly finding: 'operation_dead' | 'operation_uncertain' | null
 }
 
 /** The step for an outcome. `random` in [0, 1) spreads what failed together. */
 export function stepAfter(
+  leased: OperationStanding,
+  outcome: AttemptOutcome,
+  traits: DestinationTraits,
+  random: number,
+): Step {
+  const isCall = outcome.kind === 'retry'
+  const uncalled = 'called' in outcome && outcome.called === false ? 1 : 0
+  const standing = {
+    ...leased,
+    calls: Math.max(0, leased.calls - (isCall ? uncalled : 0)),
+    lookups: Math.max(0, leased.lookups - (isCall ? 0 : uncalled)),
+  }
+  return { ...stepOf(standing, outcome, traits, random), uncalled: isCall ? uncalled : 0 }
+}
+
+function stepOf(
   standing: OperationStanding,
   outcome: AttemptOutcome,
   traits: DestinationTraits,
@@ -116,6 +152,7 @@ const nothing: Omit<Step, 'state'> = {
   newWindow: false,
   newGeneration: false,
   lookups: 0,
+  uncalled: 0,
   finding: null,
 }
 

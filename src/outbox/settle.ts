@@ -46,7 +46,8 @@ export async function settleAttempts(
     tx,
     finished.flatMap(({ operation }, index) => {
       const state = steps[index]?.state
-      const open = state === 'uncertain' || state === 'pending'
+      // a proof of an earlier call weighs more than a later refusal
+      const open = state !== 'sent'
       return open && operation.number > 1 ? [operation] : []
     }),
   )
@@ -83,6 +84,7 @@ function sentStep(receipt: Receipt): Step {
     newWindow: false,
     newGeneration: false,
     lookups: 0,
+    uncalled: 0,
     finding: null,
   }
 }
@@ -110,14 +112,15 @@ async function writeSteps(
       settled as (
         update ${s}outbox_operations o set
           (state, next_attempt_at, receipt, last_error, first_attempt_at, key_generation, lookups, flagged, finished_at,
-            uncertain_since) = (
+            uncertain_since, calls) = (
             select n.state, clock_timestamp() + n.next_ms * interval '1 millisecond', n.receipt, n.error,
               case when n.new_window then null else o.first_attempt_at end,
               o.key_generation + case when n.new_generation then 1 else 0 end, n.lookups, n.flagged,
               case when n.state = 'sent' then now() end,
-              case when n.state = 'uncertain' then coalesce(o.uncertain_since, clock_timestamp()) end
+              case when n.state = 'uncertain' then coalesce(o.uncertain_since, clock_timestamp()) end,
+              greatest(0, o.calls - coalesce(n.uncalled, 0))
             from jsonb_to_record((select all_steps from steps) -> o.lease::text) as n(state text, next_ms double precision,
-              receipt jsonb, error text, new_window boolean, new_generation boolean, lookups integer, flagged boolean)),
+              receipt jsonb, error text, new_window boolean, new_generation boolean, lookups integer, flagged boolean, uncalled integer)),
           lease = null, leased_until = null, leased_by = null
         where o.operation_id = any (array(select operation_id from held)) and o.lease = any ($3::bigint[])
         returning o.order_id, o.state),
@@ -160,6 +163,7 @@ function stepEntry({ operation, step }: SteppedAttempt): [string, Record<string,
       new_window: step.newWindow,
       new_generation: step.newGeneration,
       lookups: step.lookups,
+      uncalled: step.uncalled,
       flagged: step.finding !== null || (operation.flagged && step.state === 'uncertain'),
     },
   ]

@@ -124,6 +124,10 @@ describe('an operation of which nobody knows', () => {
     await bench.run()
     await bench.age(id, windowMs)
     await again()
+    // a call from just before the end may still be worked on
+    expect(replaying.arrived.map((call) => call.kind)).toEqual(['call'])
+    await bench.age(id, 600_000)
+    await again()
     expect(replaying.arrived.map((call) => [call.kind, call.key])).toEqual([
       ['call', id],
       ['lookup', id],
