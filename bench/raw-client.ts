@@ -30,18 +30,45 @@ export async function sendAll(
   connections: number,
 ): Promise<void> {
   let next = 0
-  const lane = async (): Promise<void> => {
-    const socket = await open(port)
-    try {
-      for (let request = requests[next++]; request !== undefined; request = requests[next++]) {
-        const status = await exchange(socket, request)
-        if (status !== 200) throw new Error(`answered ${status}`)
-      }
-    } finally {
+  const lanes = Array.from({ length: connections }, async () =>
+    runLane(await open(port), () => requests[next++]),
+  )
+  await Promise.all(lanes)
+}
+
+/** One connection's requests, with listeners that stay: nothing is set up for a single exchange. */
+function runLane(socket: Socket, nextRequest: () => Buffer | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const goOn = (): void => {
+      const request = nextRequest()
+      if (request !== undefined) return void socket.write(request)
+      socket.removeAllListeners()
       socket.destroy()
+      resolve()
     }
-  }
-  await Promise.all(Array.from({ length: connections }, lane))
+    socket.on('data', (chunk: Buffer) => {
+      answer = answer === '' ? chunk.toString('latin1') : answer + chunk.toString('latin1')
+      const status = completeStatus(answer)
+      if (status === undefined) return
+      if (status !== 200) return void socket.destroy(new Error(`answered ${status}`))
+      answer = ''
+      goOn()
+    })
+    socket.on('error', reject)
+    socket.on('close', () => {
+      reject(new Error('the connection ended'))
+    })
+    goOn()
+  })
+}
+
+/** The status of an answer that is whole. */
+function completeStatus(answer: string): number | undefined {
+  const head = answer.indexOf('\r\n\r\n')
+  if (head === -1) return undefined
+  const length = Number(/\r\ncontent-length: (\d+)/i.exec(answer)?.[1] ?? 0)
+  return answer.length < head + 4 + length ? undefined : Number(answer.slice(9, 12))
 }
 
 /** One request and its answer's status. */
@@ -57,11 +84,8 @@ export function exchange(socket: Socket, request: Buffer): Promise<number> {
     const onEnd = (): void => done(() => reject(new Error('the connection ended')))
     const onData = (chunk: Buffer): void => {
       answer += chunk.toString('latin1')
-      const head = answer.indexOf('\r\n\r\n')
-      if (head === -1) return
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(answer)?.[1] ?? 0)
-      if (answer.length < head + 4 + length) return
-      done(() => resolve(Number(answer.slice(9, 12))))
+      const status = completeStatus(answer)
+      if (status !== undefined) done(() => resolve(status))
     }
     socket.on('data', onData)
     socket.on('error', onEnd)

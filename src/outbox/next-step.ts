@@ -60,11 +60,8 @@ export function planOf(
     if (!exhausted) return { act: 'call', newWindow: true }
     return { act: 'ask', reason: `no call of ${calls} had an outcome, and there is no lookup` }
   }
-  if (age < windowMs) {
-    if (!exhausted) return { act: 'call', newWindow: keyAgeMs === null }
-    if (canLookUp) return { act: 'wait', forMs: windowMs - age }
-    return { act: 'ask', reason: `no call of ${calls} had an outcome, and there is no lookup` }
-  }
+  // inside the window the same call again is safe, and the only thing that can still tell: however often
+  if (age < windowMs) return { act: 'call', newWindow: keyAgeMs === null }
   if (!canLookUp)
     return { act: 'ask', reason: 'the destination no longer knows its key, and there is no lookup' }
   // a call from just before the end may still be worked on: what a lookup does not find then proves nothing,
@@ -214,8 +211,10 @@ function stillUncertain(
     return { ...step, error: `${plan.reason}: ${failure.error}`, finding: 'operation_uncertain' }
   if (plan.act === 'wait')
     return { ...step, nextInMs: pause + plan.forMs, finding: 'operation_uncertain' }
-  // a door that is shut (401, 403) is for a person to open; meanwhile it is tried as before
-  return { ...step, nextInMs: pause, finding: refusedAtDoor ? 'operation_uncertain' : null }
+  // a door that is shut (401, 403) is for a person to open, and one who waits for long is to be told;
+  // meanwhile it is tried as before
+  const tells = refusedAtDoor || standing.calls >= contract.maxAttempts
+  return { ...step, nextInMs: pause, finding: tells ? 'operation_uncertain' : null }
 }
 
 /** Backoff with jitter, or what the destination asked for, never longer than the contract allows. */

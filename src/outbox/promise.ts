@@ -43,8 +43,8 @@ export function contractProblem(contract: DestinationContract): string | null {
   const rate = contract.ratePerSecond
   if (rate !== null && !(Number.isFinite(rate) && rate > 0))
     return 'ratePerSecond must be a positive number, or null for as many as come'
-  if (contract.leaseMs <= contract.callMs)
-    return 'leaseMs must be more than callMs: a call must end before its lease does'
+  if (contract.leaseMs < contract.callMs * 1.2)
+    return 'leaseMs must be at least 1.2 times callMs: a call begins some time after its lease, and must end before it'
   if (contract.idempotency === 'key' && contract.retentionMs <= contract.marginMs)
     return 'retentionMs must be more than marginMs, or nothing could ever be sent again'
   return null

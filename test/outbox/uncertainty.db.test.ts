@@ -154,20 +154,23 @@ describe('an operation of which nobody knows', () => {
     expect(await bench.findings(id)).toEqual([{ kind: 'operation_uncertain', state: 'closed' }])
   })
 
-  it('waits for the lookup that can prove something when its calls are used up, and tells a person meanwhile', async () => {
+  it('goes on inside the window past its attempts, and tells a person meanwhile', async () => {
     looked.otherwise(unknown)
     const id = await bench.add('looked', 'used up')
     for (let round = 0; round < 6; round++) {
       await bench.rows(
-        `update outbox_operations set next_attempt_at = now() where operation_id = $1 and calls < 4 and next_attempt_at is not null`,
+        `update outbox_operations set next_attempt_at = now() where operation_id = $1 and next_attempt_at is not null`,
         [id],
       )
       await bench.run()
     }
-    expect(looked.arrived).toHaveLength(4)
+    expect(looked.arrived.length).toBeGreaterThan(4)
+    expect(new Set(looked.arrived.map((call) => `${call.kind} ${call.key}`))).toEqual(
+      new Set([`call ${id}`]),
+    )
     const waiting = await bench.operation(id)
     expect(waiting.state).toBe('uncertain')
-    expect(Number(waiting.next_attempt_at) - Date.now()).toBeGreaterThan(22 * hour)
+    expect(waiting.next_attempt_at).not.toBeNull()
     expect(await bench.findings(id)).toEqual([{ kind: 'operation_uncertain', state: 'open' }])
   })
 

@@ -14,7 +14,7 @@ export interface HttpAnswer {
   readonly status: number
   /** A header's value, or undefined; the name in any case. */
   header(name: string): string | undefined
-  /** The beginning of the body, at most 4 KiB (64 KiB in a lookup). */
+  /** The beginning of the body, at most 64 KiB; 4 KiB of it are kept. */
   readonly text: string
   /** The body as JSON; undefined when it is none, or is not complete. */
   readonly json: unknown
@@ -97,10 +97,13 @@ function judgeSuccess(
   if (accepts === undefined) return sent()
   const error = `HTTP ${answer.status}, which accepts() did not take`
   // What would have followed could be the error that it is asked about.
-  if (answer.end === 'broken') {
+  if (answer.end !== 'complete') {
     return {
       kind: 'uncertain',
-      error: `HTTP ${answer.status}, and the rest of the answer did not come`,
+      error:
+        answer.end === 'cut'
+          ? `HTTP ${answer.status}, and the answer is too long for accepts() to be asked`
+          : `HTTP ${answer.status}, and the rest of the answer did not come`,
     }
   }
   let accepted: Acceptance

@@ -27,7 +27,7 @@ import { checkHeaders } from './header-rules.ts'
 import { jsonBody } from './json-body.ts'
 import { checkedLookup } from './lookup-outcome.ts'
 import type { Resolve } from './pinned-connect.ts'
-import { createRedactor, keptAnswerBytes, type Redactor } from './redact.ts'
+import { createRedactor, type Redactor } from './redact.ts'
 import { withDeadline } from './ended.ts'
 import { createTransport, type Transport } from './transport.ts'
 
@@ -38,7 +38,7 @@ export interface HttpWorld {
 }
 
 const json = 'application/json'
-const lookedUpBytes = 64 * 1024
+const readAnswerBytes = 64 * 1024
 
 /**
  * A destination that takes HTTP requests. A bad option becomes its `problem`, at which the start stops.
@@ -114,7 +114,7 @@ class HttpDestination<Body> {
           url: targetUrl(this.#options.target.url, stored.path),
           headers: this.#headers(request, stored, body),
           body,
-          maxAnswerBytes: keptAnswerBytes,
+          maxAnswerBytes: readAnswerBytes,
           deadlineMs: contract.callMs,
           isAlone: contract.idempotency === 'none',
         },
@@ -152,7 +152,7 @@ class HttpDestination<Body> {
         url: targetUrl(this.#options.target.url, path),
         headers: { ...common, ...this.#options.secretHeaders },
         body: new Uint8Array(),
-        maxAnswerBytes: lookedUpBytes,
+        maxAnswerBytes: readAnswerBytes,
         deadlineMs: this.#options.contract.callMs,
         isAlone: false,
       },
