@@ -67,6 +67,9 @@ describe('the audit', () => {
     mail.otherwise(unknown)
     const asked = await bench.add('mail', 'asked')
     await rounds(4)
+    // its key is forgotten, and nobody can look: a person is asked
+    await bench.age(asked, day)
+    await rounds(1)
     expect(await bench.operation(asked)).toMatchObject({
       state: 'uncertain',
       next_attempt_at: null,
