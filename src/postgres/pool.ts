@@ -128,7 +128,7 @@ class PooledDatabase implements Database {
       return rows
     } catch (error) {
       guard.settle()
-      client.release(isSound(error) ? undefined : asError(error))
+      giveBack(client, isSound(error) ? undefined : asError(error))
       throw error
     }
   }
@@ -138,7 +138,7 @@ class PooledDatabase implements Database {
     for (;;) {
       const client = await this.#pool.connect()
       if (isOutside(client)) return client
-      client.release(new Error('it was given back inside a transaction'))
+      giveBack(client, new Error('it was given back inside a transaction'))
     }
   }
 
@@ -366,6 +366,12 @@ async function abandon(
       failure = asError(rollbackError)
     }
   }
+  giveBack(client, failure)
+}
+
+/** With a failure it is closed, and what its server still says then, a last FATAL, must not end the process. */
+function giveBack(client: pg.PoolClient, failure: Error | undefined): void {
+  if (failure !== undefined) client.on('error', () => {})
   client.release(failure)
 }
 
