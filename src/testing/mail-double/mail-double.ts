@@ -17,7 +17,7 @@ export interface MailDoubleOptions {
 }
 
 /** How long a key is honored, from its email on. */
-export const honoredMs = 24 * 3_600_000
+export const honoredMs: number = 24 * 3_600_000
 /** The longest body in bytes. */
 const bodyLimit = 64 * 1024
 const longestKey = 255
