@@ -28,8 +28,6 @@ export type Selection =
   | { readonly kind: 'these'; readonly keys: readonly bigint[] }
   | { readonly kind: 'suspect'; readonly key?: bigint }
 
-export { keyedPlans }
-
 /**
  * Settings of a claiming transaction, sent together with BEGIN. The lock timeout is shorter than the
  * server's deadlock_timeout, so that a worker always yields; plans of keyed access stay what they are

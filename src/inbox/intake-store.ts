@@ -6,6 +6,7 @@
 import { reach } from '../core/failpoints.ts'
 import type { Database } from '../postgres/executor.ts'
 import type { BodyBuffers } from './intake-buffer.ts'
+import { isPreparedElsewhere } from '../postgres/prepared.ts'
 import { classify, sqlstateOf } from '../postgres/sqlstate.ts'
 import type { IncomingDelivery, IncomingEvent, IntakeEntry, IntakeRow } from './intake-statement.ts'
 import { intakeStatement, readIntakeRow } from './intake-statement.ts'
@@ -187,15 +188,12 @@ left join ${schema}ledger_decisions d on d.event_key = e.event_key and d.final`,
  */
 export type StoreFailure = 'poison' | 'contended' | 'again' | 'stop'
 
-/** A pooler gave another server connection: the statement is not prepared there, or already is. */
-const preparedElsewhere = new Set(['26000', '42P05'])
-
 /** Classifies what `storeBatch` threw. */
 export function storeFailure(context: StoreContext, error: unknown): StoreFailure {
   if (error instanceof NamespaceLost) return 'again'
   const state = sqlstateOf(error)
   if (state === '55P03') return 'contended'
-  if (state !== undefined && preparedElsewhere.has(state)) {
+  if (isPreparedElsewhere(state)) {
     context.prepared = false
     return 'again'
   }

@@ -8,15 +8,10 @@ import { linkedOutcome } from '../workflow/caused-by.ts'
 import { deadOutcome } from '../workflow/orderless-outcome.ts'
 import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.ts'
 import { claim, claimSetup, type Selection } from './claim.ts'
+import type { UnopenedEvent } from './decided-batch.ts'
 import { readClaimed } from './read-claimed.ts'
 import { inboxParts } from './outcome-parts.ts'
-import {
-  workBatch,
-  type BatchMode,
-  type BatchReport,
-  type UnopenedEvent,
-  type WorkContext,
-} from './work-batch.ts'
+import { workBatch, type BatchMode, type BatchReport, type WorkContext } from './work-batch.ts'
 
 /** The most times one batch is run again for the same keys before the loop backs off. */
 const maxReruns = 6

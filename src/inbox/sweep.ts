@@ -7,7 +7,7 @@ import type { Database, Executor, Row, Statement } from '../postgres/executor.ts
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import { finding } from '../workflow/finding-kinds.ts'
 import { emptyOutcome } from '../workflow/outcome.ts'
-import { keyedPlans } from './claim.ts'
+import { keyedPlans } from '../postgres/keyed-plans.ts'
 import type { SourceLookup } from './read-claimed.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { wakeParts } from './outcome-parts.ts'

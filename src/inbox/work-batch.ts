@@ -16,8 +16,18 @@ import type { Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
 import type { Environment } from '../workflow/event.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
-import { isBeyond, isKnown, resolvedKinds, waitsFor } from './batch-judgements.ts'
+import { isBeyond, isKnown, waitsFor } from './batch-judgements.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
+import {
+  ledgerBatch,
+  newNames,
+  unboundOf,
+  wakesOf,
+  type DecidedBatch,
+  type LearnedName,
+  type LockedClaims,
+  type UnopenedEvent,
+} from './decided-batch.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { operationParts, type OutboxWrites } from './outbox-writes.ts'
 import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
@@ -60,12 +70,6 @@ export interface BatchReport {
   readonly left: readonly bigint[]
   /** Of those, the ones that would write a new order or name, which this run was not to do. */
   readonly unopened: readonly UnopenedEvent[]
-}
-
-/** An event that would write a new order or name; those of one group wait for the same. */
-export interface UnopenedEvent {
-  readonly key: bigint
-  readonly group: string
 }
 
 const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], unopened: [] }
@@ -113,10 +117,10 @@ class Batch {
     if (rows.length === 0) return nothing
     this.#ctx.onClaimed?.(rows.map((row) => row.key))
     // side by side: the row is committed on another connection while this one reads
-    const [claimed] = await Promise.all([
+    const claimed = await bothEnded(
       readClaimed(db, tx, rows, this.#ctx.reading),
       this.#register(rows),
-    ])
+    )
     await this.#lockBatch(tx)
     await reach('W1')
     const open = claimed.filter((each) => !each.finished)
@@ -329,60 +333,29 @@ class Batch {
     left: ReadonlySet<bigint>,
   ): Promise<void> {
     const { ledger, db, limits, worker } = this.#ctx
-    const { settled, retried, before, after } = decided
+    const { settled, retried, after } = decided
     const learned = newNames(decided, (name) => ledger.nameKey(name))
     await this.#writeNames(tx, decided, learned)
     await reach('W3')
-    const wakes: SourceName[] = [...learned]
-    for (const { id, stored, version } of after.values()) {
-      if (stored && version !== before.get(id)?.version) {
-        wakes.push({ sourceId: 0, kind: 'order', value: id })
-      }
-    }
+    const wakes = wakesOf(decided, learned)
     await reach('W4')
-    await ledger.apply(
-      tx,
-      {
-        decided: settled.map(({ row, outcome }) => ({
-          outcome,
-          attempts: row.attempts + 1,
-          recorded: outcome.kind !== 'deferred' || row.waitsFor !== outcome.wait?.description,
-        })),
-        before,
-        after,
-        findings: settled.flatMap(({ outcome }) =>
-          outcome.findings.map((draft) => ({
-            draft,
-            source: sourceText(outcome.event),
-            orderId: outcome.orderId,
-            eventKey: outcome.event.key,
-          })),
+    await ledger.apply(tx, ledgerBatch(decided, ledger, worker), [
+      ...operationParts(this.#ctx, settled),
+      ...inboxParts(db.schema, {
+        from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
+        taken: rows.filter((row) => !left.has(row.key)),
+        settled,
+        retried,
+        defaultDeferralMs: limits.deferralMs,
+        operatorOnly: new Set(
+          settled
+            .filter(({ outcome }) => !outcome.event.content.readable)
+            .map(({ row }) => row.key),
         ),
-        closedFindings: settled.flatMap((each) =>
-          resolvedKinds(each).map((kind) =>
-            ledger.findingId(kind, sourceText(each.outcome.event), `event:${each.row.key}`),
-          ),
-        ),
-        actor: worker,
-      },
-      [
-        ...operationParts(this.#ctx, settled),
-        ...inboxParts(db.schema, {
-          from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
-          taken: rows.filter((row) => !left.has(row.key)),
-          settled,
-          retried,
-          defaultDeferralMs: limits.deferralMs,
-          operatorOnly: new Set(
-            settled
-              .filter(({ outcome }) => !outcome.event.content.readable)
-              .map(({ row }) => row.key),
-          ),
-          wakes,
-          batchId: this.#id,
-        }),
-      ],
-    )
+        wakes,
+        batchId: this.#id,
+      }),
+    ])
     await reach('W5')
     await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)
   }
@@ -405,58 +378,14 @@ class Batch {
   }
 }
 
-/** Whether an event would write a name that is not there yet: its own, or the one that it waits for. */
-function unboundOf(
-  resolved: Resolved,
-  bound: BoundNames,
-  key: (name: SourceName) => string,
-): readonly UnopenedEvent[] {
-  const { event } = resolved
-  const names = namesOf([resolved])
-    .map(key)
-    .filter((each) => !bound.has(each))
-  const [first] = names
-  if (first === undefined) return []
-  return [{ key: event.key, group: resolved.kind === 'claim' ? resolved.orderId : first }]
-}
-
-interface LockedClaims {
-  readonly orders: Map<string, OrderLedger>
-  readonly before: ReadonlyMap<string, OrderLedger>
-  readonly ready: readonly Claim[]
-  readonly unopened: readonly UnopenedEvent[]
-}
-
-interface DecidedBatch {
-  readonly settled: readonly Settled[]
-  readonly retried: readonly Retried[]
-  readonly before: ReadonlyMap<string, OrderLedger>
-  readonly after: ReadonlyMap<string, OrderLedger>
-  readonly unopened: readonly UnopenedEvent[]
-  readonly bound: BoundNames
-}
-
-interface LearnedName extends SourceName {
-  readonly orderId: string
-}
-
-/** Names that outcomes teach and that are not bound yet. */
-function newNames(
-  { settled, bound }: DecidedBatch,
-  key: (name: SourceName) => string,
-): LearnedName[] {
-  const learned: LearnedName[] = []
-  for (const { outcome } of settled) {
-    const { orderId, event } = outcome
-    if (orderId === null) continue
-    for (const { kind, value } of outcome.learned) {
-      const name = { sourceId: event.sourceId, kind, value, orderId }
-      if (!bound.has(key(name))) learned.push(name)
-    }
-  }
-  return learned
-}
-
-function sourceText(event: InboxEvent): string {
-  return `${event.source.provider}:${event.source.account}:${event.source.environment}`
+/**
+ * The first one's value, once both have ended: a transaction that is rolled back while one of them still
+ * uses its connection would hand that connection on in the middle of a statement, and a batch row that is
+ * still on its way would stay behind.
+ */
+async function bothEnded<T>(first: Promise<T>, second: Promise<unknown>): Promise<T> {
+  const [one, other] = await Promise.allSettled([first, second])
+  if (one.status === 'rejected') throw one.reason
+  if (other.status === 'rejected') throw other.reason
+  return one.value
 }

@@ -15,7 +15,7 @@ import type { DecidedEvent, LedgerBatch } from './batch.ts'
 import { entitlementParts } from './entitlement-parts.ts'
 import { closedPart, findingsPart, type FindingPolicy } from './findings.ts'
 import { acceptedPart, effectsPart, paymentsPart } from './money-parts.ts'
-import { storable } from './storable-text.ts'
+import { storable } from '../postgres/storable-text.ts'
 
 /** What applying needs to know of the installation. */
 export interface ApplyContext {

@@ -7,7 +7,7 @@ import { toJson } from '../core/json.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import { permanentId } from '../postgres/permanent-id.ts'
 import type { FindingDraft } from '../workflow/outcome.ts'
-import { storable } from './storable-text.ts'
+import { storable } from '../postgres/storable-text.ts'
 
 /** Who answers for findings, and how long they may stay open, in milliseconds. */
 export interface FindingPolicy {

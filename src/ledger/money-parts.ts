@@ -6,7 +6,7 @@ import { toJson } from '../core/json.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { LedgerBatch } from './batch.ts'
 import { byteOrder } from './byte-order.ts'
-import { storable } from './storable-text.ts'
+import { storable } from '../postgres/storable-text.ts'
 
 interface PaymentRow {
   readonly sourceId: number

@@ -5,20 +5,12 @@
  */
 import pg from 'pg'
 import { HookledgerError } from '../core/errors.ts'
-import { arrayLiteral } from './array-literal.ts'
-import type {
-  Database,
-  Executor,
-  Result,
-  Statement,
-  TransactionOptions,
-  Value,
-} from './executor.ts'
+import { giveBack, guardConnection, isOutside, statusOf } from './connection-guard.ts'
+import type { Database, Executor, Statement, TransactionOptions } from './executor.ts'
 import { Permits } from './permits.ts'
-import { forgetPrepared, isPreparedElsewhere, keepsPrepared, preparedName } from './prepared.ts'
-import { resultParsers } from './result-parsers.ts'
+import { executorOf, run, send } from './run-statement.ts'
 import { schemaPrefix } from './schema-name.ts'
-import { classify, sqlstateOf, withoutValues } from './sqlstate.ts'
+import { classify, sqlstateOf } from './sqlstate.ts'
 
 /** Settings of a pool made by Hookledger itself. */
 export interface PoolOptions {
@@ -192,155 +184,12 @@ class PooledDatabase implements Database {
   }
 }
 
-interface ConnectionGuard {
-  readonly settled: boolean
-  /** Whether BEGIN found a transaction open: one that was under way when the connection was given back. */
-  wasInside(): boolean
-  /** @throws HookledgerError when the server warned that the commit was not made safe. */
-  assertDurable(): void
-  settle(): void
-}
-
-interface Notice {
-  readonly code?: string | undefined
-  readonly routine?: string | undefined
-}
-
-/** Listens on a checked-out connection: errors between statements, and warnings about COMMIT. */
-function guardConnection(client: pg.PoolClient): ConnectionGuard {
-  let settled = false
-  let unsafe = false
-  let inside = false
-  const onError = (): void => {}
-  const onNotice = ({ code, routine }: Notice): void => {
-    // users' own RAISE WARNING has this code too, and says nothing about a commit
-    if (code === '01000' && (routine === undefined || routine === 'SyncRepWaitForLSN'))
-      unsafe = true
-    if (code === '25001') inside = true
-  }
-  client.on('error', onError)
-  client.on('notice', onNotice)
-  return {
-    get settled() {
-      return settled
-    },
-    wasInside: () => inside,
-    assertDurable() {
-      if (!unsafe) return
-      throw new HookledgerError(
-        'HKL_TRANSACTION_UNKNOWN',
-        'the server warned that the commit was not confirmed by its standby',
-      )
-    },
-    settle() {
-      if (settled) return
-      settled = true
-      client.off('error', onError)
-      client.off('notice', onNotice)
-    },
-  }
-}
-
-/** `I` outside a transaction, `T` inside, `E` inside one that failed; undefined where the driver cannot say. */
-function statusOf(client: pg.PoolClient): string | null | undefined {
-  return 'getTransactionStatus' in client ? client.getTransactionStatus() : undefined
-}
-
-function isOutside(client: pg.PoolClient): boolean {
-  return (statusOf(client) ?? 'I') === 'I'
-}
-
 /** Whether a connection can be reused after a statement of its own transaction failed like this. */
 function isSound(error: unknown): boolean {
   return (
     sqlstateOf(error) !== undefined &&
     !['unknown', 'unavailable', 'reconnect'].includes(classify(error))
   )
-}
-
-const replacement = Buffer.from('\ufffd')
-const byteaOid = 17
-
-/**
- * Binary results: half the size of hexadecimal text. The driver reads every value as UTF-8 first, so
- * that bytes which are not come back with U+FFFD in their place: such a value may be inexact, and null
- * says so. The same holds for numbers, which is why none may be read this way.
- */
-const binaryTypes = {
-  getTypeParser: (oid: number) => (value: Buffer) => {
-    if (oid !== byteaOid) return value.toString('utf8')
-    return value.includes(replacement) ? null : value
-  },
-} as unknown as pg.CustomTypesConfig
-
-/** An executor over one connection, such as the app's own transaction; prepares only where `pool` is given. */
-export function executorOf(
-  client: Pick<pg.ClientBase, 'query'>,
-  answerWithinMs?: number,
-  pool?: PoolLike,
-): Executor {
-  return {
-    query: async <R extends object>(statement: Statement) =>
-      (await run<R>(client, statement, answerWithinMs, pool)).rows,
-    execute: (statement) => run(client, statement, answerWithinMs, pool),
-  }
-}
-
-/** Sends statements without values as one simple message. */
-async function send(
-  client: pg.PoolClient,
-  text: string,
-  answerWithinMs: number | undefined,
-): Promise<pg.QueryResult> {
-  return client.query({ text, ...deadlineOf(answerWithinMs) } as pg.QueryConfig)
-}
-
-/** The driver takes a deadline of a single query under this name, which its types leave out. */
-function deadlineOf(answerWithinMs: number | undefined): { query_timeout?: number } {
-  return answerWithinMs === undefined ? {} : { query_timeout: answerWithinMs }
-}
-
-/** A value as the driver takes it. */
-function bound(value: Value): unknown {
-  return Array.isArray(value)
-    ? arrayLiteral(value as readonly (string | number | boolean | null)[])
-    : value
-}
-
-async function run<R extends object>(
-  client: Pick<pg.ClientBase, 'query'>,
-  statement: Statement,
-  answerWithinMs: number | undefined,
-  pool: PoolLike | undefined,
-): Promise<Result<R>> {
-  const { text, values = [], extended = false } = statement
-  const name = statement.name ?? repeatedName(statement, pool)
-  const form = extended
-    ? { values: [...values], queryMode: 'extended' } // the app's own: as its driver binds and reads values
-    : {
-        values: values.map(bound),
-        types: statement.binary === true ? binaryTypes : resultParsers,
-        binary: statement.binary === true,
-      }
-  try {
-    const result = await client.query<R & pg.QueryResultRow>({
-      text,
-      ...(name === undefined ? {} : { name }),
-      ...form,
-      ...deadlineOf(statement.withinMs ?? answerWithinMs),
-    } as pg.QueryConfig)
-    return { rows: result.rows, rowCount: result.rowCount ?? 0 }
-  } catch (error) {
-    if (pool !== undefined && isPreparedElsewhere(sqlstateOf(error))) forgetPrepared(pool)
-    throw extended ? error : withoutValues(error)
-  }
-}
-
-function repeatedName(
-  { text, repeated = false }: Statement,
-  pool: PoolLike | undefined,
-): string | undefined {
-  return repeated && pool !== undefined && keepsPrepared(pool) ? preparedName(text) : undefined
 }
 
 /** How long a rollback may take where no other deadline is set, in milliseconds. */
@@ -367,12 +216,6 @@ async function abandon(
     }
   }
   giveBack(client, failure)
-}
-
-/** With a failure it is closed, and what its server still says then, a last FATAL, must not end the process. */
-function giveBack(client: pg.PoolClient, failure: Error | undefined): void {
-  if (failure !== undefined) client.on('error', () => {})
-  client.release(failure)
 }
 
 function looksLikeConnection(error: unknown): boolean {
