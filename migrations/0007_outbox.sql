@@ -269,9 +269,11 @@ revoke execute on function /* schema */read_operation(uuid, text, text) from pub
 revoke execute on function /* schema */is_request_intact(uuid) from public;
 revoke execute on function /* schema */drop_requests(integer) from public;
 
--- as before, and with the operations of the orders: name, destination (other), effect type and reference
--- (workflow, provider), state and receipt
-create or replace function /* schema */locked_orders(ids text[])
+-- Locks the orders of a batch that nobody else holds, and reads them with all that hangs on them: rows of
+-- five tables in columns that they share. One round trip, and still two readings: inside a function each
+-- statement sees what was committed before it began, so that nothing is read from before the locks.
+-- Of an operation: name, destination (other), effect type and reference (workflow, provider), state and receipt.
+create function /* schema */locked_orders(ids text[])
 returns table (kind text, order_id text, name text, other text, source_id integer, amount bigint, currency text,
   active boolean, stated boolean, data jsonb, valid_until timestamptz, decision_id bigint, at timestamptz,
   workflow text, state text, provider text, provider_account text, version bigint)
@@ -314,3 +316,4 @@ begin
     from /* schema */outbox_operations b where b.order_id = any (locked) and b.effect_type is not null) r
   order by r.at, r.decision_id, r.kind, r.name, r.other;
 end $$;
+revoke execute on function /* schema */locked_orders(text[]) from public;
