@@ -1,8 +1,9 @@
 /**
  * `dispatch`: a queue of operations, each one call to a destination in a process of its own that takes
  * 5 ms, and a row of how it ended; by Hookledger's dispatcher and by job queues that make the same call.
- * `vs_best` is against those that write a result when its call has ended, as Hookledger does. One that
- * writes the results of a whole batch at its end is told beside them: whoever kills it loses them.
+ * `vs_best` is against those that record what Hookledger records: how a call ended and that it need not be
+ * made again, when it has ended. Told beside them are two that end the jobs of a batch, or also write their
+ * results, at the batch's end: whoever kills such a worker has every call of the batch made again.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -36,20 +37,22 @@ export async function benchDispatch({ server, options, log }: BenchContext): Pro
       [10, 20, 50, 100].map((concurrency) => dispatchGraphileWorker(destination, concurrency)),
       trial,
     )
-    const bossOf = (records: 'each' | 'batch'): Promise<Contestant> =>
+    const bossOf = (...ways: readonly DispatchPgBossOptions['records'][]): Promise<Contestant> =>
       pickBest(
         server,
-        pgBossSettings.map((settings) => dispatchPgBoss(destination, { ...settings, records })),
+        ways.flatMap((records) =>
+          pgBossSettings.map((settings) => dispatchPgBoss(destination, { ...settings, records })),
+        ),
         trial,
       )
-    const boss = await bossOf('each')
+    const boss = await bossOf('transaction', 'each')
+    const ending = await bossOf('each_then_batch')
     const batched = await bossOf('batch')
     const results = await runContest(
       server,
-      [dispatchHookledger(destination, callsAtOnce), graphile, boss, batched].map((contestant) => ({
-        contestant,
-        events: options.events,
-      })),
+      [dispatchHookledger(destination, callsAtOnce), graphile, boss, ending, batched].map(
+        (contestant) => ({ contestant, events: options.events }),
+      ),
       options.rounds,
       log,
     )
@@ -65,6 +68,7 @@ export async function benchDispatch({ server, options, log }: BenchContext): Pro
       ratios: {
         vs_best: Math.min(...Object.values(ratios)),
         ...ratios,
+        vs_pg_boss_ends_by_batch: ratioOf(results, 'hookledger', ending.name),
         vs_pg_boss_batched: ratioOf(results, 'hookledger', batched.name),
       },
       floors: { vs_best: 2 },

@@ -41,7 +41,6 @@ create table /* schema */outbox_operations (
   last_error text,
   finished_at timestamptz,
   constraint outbox_operations_pkey primary key (operation_id),
-  constraint outbox_operations_sequence_key unique (sequence),
   constraint outbox_operations_state_check
     check (state in ('pending', 'sending', 'sent', 'uncertain', 'dead', 'canceled', 'discarded')),
   constraint outbox_operations_promise_check check (promise in ('once', 'at_least_once')),
@@ -91,7 +90,6 @@ create table /* schema */outbox_attempts (
   started_at timestamptz not null default clock_timestamp(),
   constraint outbox_attempts_pkey primary key (attempt_id),
   constraint outbox_attempts_number_key unique (operation_id, number),
-  constraint outbox_attempts_lease_key unique (lease),
   constraint outbox_attempts_kind_check check (kind in ('call', 'lookup'))
 );
 
@@ -160,13 +158,18 @@ create trigger operation_reads_append_only before update or delete or truncate o
   for each statement execute function /* schema */refuse_change();
 create trigger outbox_operations_kept before delete or truncate on /* schema */outbox_operations
   for each statement execute function /* schema */refuse_change();
-create trigger outbox_operations_permanent before update on /* schema */outbox_operations for each row
-  when (old.operation_id is distinct from new.operation_id or old.destination is distinct from new.destination
-    or old.order_id is distinct from new.order_id or old.effect_type is distinct from new.effect_type
-    or old.effect_reference is distinct from new.effect_reference or old.name is distinct from new.name
-    or old.decision_id is distinct from new.decision_id or old.request_sha256 is distinct from new.request_sha256
-    or old.key_generation > new.key_generation or old.attempts > new.attempts
-    or (old.state in ('sent', 'canceled', 'discarded') and old.state is distinct from new.state))
+-- What an operation is: an update that does not name these columns pays nothing for the guard.
+create trigger outbox_operations_permanent before update of operation_id, destination, order_id, effect_type,
+  effect_reference, name, decision_id, request_sha256, created_at on /* schema */outbox_operations
+  for each row when ((old.operation_id, old.destination, old.order_id, old.effect_type, old.effect_reference,
+    old.name, old.decision_id, old.request_sha256, old.created_at)
+    is distinct from (new.operation_id, new.destination, new.order_id, new.effect_type, new.effect_reference,
+    new.name, new.decision_id, new.request_sha256, new.created_at))
+  execute function /* schema */refuse_change();
+-- Where it stands only ever goes on.
+create trigger outbox_operations_forward before update on /* schema */outbox_operations for each row
+  when (old.finished_at is not null and old.state <> new.state or old.key_generation > new.key_generation
+    or old.attempts > new.attempts)
   execute function /* schema */refuse_change();
 
 create view /* schema */outbox as
@@ -175,23 +178,134 @@ select o.operation_id, o.destination, r.request, o.state, o.key_generation, o.at
   o.created_at, o.first_attempt_at, o.uncertain_since, o.last_error, o.finished_at
 from /* schema */outbox_operations o left join /* schema */outbox_requests r on r.operation_id = o.operation_id;
 
--- The bytes that a dispatcher is about to send: only under the lease that it holds. Volatile, so that it sees
--- leases of the very statement that calls it.
-create function /* schema */leased_requests(leases bigint[])
+-- The bytes that a dispatcher is about to send: only of attempts whose lease it still holds. Volatile, so
+-- that it sees attempts of the very statement that calls it.
+create function /* schema */leased_requests(attempts bigint[])
 returns table (operation_id text, attempt_id bigint, lease bigint, request bytea)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
   return query
-  select a.operation_id::text, a.attempt_id, k.lease,
+  select a.operation_id::text, a.attempt_id, a.lease,
     (select r.request from /* schema */outbox_requests r where r.operation_id = a.operation_id)
-  from unnest(leases) as k(lease)
+  from unnest(attempts) as k(attempt_id)
   cross join lateral (
-    select a.operation_id, a.attempt_id from /* schema */outbox_attempts a where a.lease = k.lease offset 0) a
+    select a.operation_id, a.attempt_id, a.lease from /* schema */outbox_attempts a
+    where a.attempt_id = k.attempt_id offset 0) a
   where exists (
     select from /* schema */outbox_operations o
-    where o.operation_id = a.operation_id and o.lease = k.lease and o.state = 'sending' offset 0);
+    where o.operation_id = a.operation_id and o.lease = a.lease and o.state = 'sending' offset 0);
+end $$;
+
+-- On destinations that take the operations of an order one after the other: makes the next one of each
+-- order due that waits behind one that ended. Under the destination's lock.
+create function /* schema */unpark_orders(to_destination text, order_ids text[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan as $$
+begin
+  update /* schema */outbox_operations o set next_attempt_at = now()
+  where o.operation_id = any (array(
+      select n.operation_id from unnest(order_ids) as k(order_id)
+      cross join lateral (
+        select w.operation_id, w.state from /* schema */outbox_operations w
+        where w.order_id = k.order_id and w.destination = to_destination
+          and w.state not in ('sent', 'canceled', 'discarded')
+        order by w.sequence limit 1) n
+      where n.state = 'pending'))
+    and o.attempts = 0 and o.next_attempt_at > now();
+end $$;
+
+-- The usual round of a dispatcher in one round trip: results of first calls that were sent go in, operations
+-- that were never called go out. It answers `slow`, with nothing written, where the destination's row says
+-- that there is more to think about (failures, a breaker); operations that are anything but new are left
+-- where they are, and told. What it writes is what the longer way (round.ts) would write.
+create function /* schema */dispatch_round(to_destination text, by_dispatcher text, lock_ms integer,
+  lease_ms double precision, most_under_way integer, wanted integer, due_from timestamptz, in_sequence boolean,
+  ended uuid[], leases bigint[], attempts bigint[], statuses integer[], receipts text[], answers text[], order_ids text[])
+returns table (kind text, operation_id text, attempt_id text, lease text, order_id text, age_ms text, request bytea)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set max_parallel_workers_per_gather = 0 set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  figures record;
+  settled integer := 0;
+  free integer;
+  chosen uuid[];
+  seen integer := 0;
+  others boolean := false;
+  last_due text;
+  leased integer := 0;
+begin
+  perform set_config('lock_timeout', lock_ms::text, true);
+  select d.under_way, d.failures, d.closed_until into figures
+  from /* schema */outbox_destinations d where d.destination = to_destination for no key update;
+  if not found or figures.failures <> 0 or figures.closed_until is not null then
+    return query select 'slow', null::text, null::text, null::text, null::text, null::text, null::bytea;
+    return;
+  end if;
+  if cardinality(ended) > 0 then
+    update /* schema */outbox_operations o set state = 'sent', next_attempt_at = null, receipt = k.receipt::jsonb,
+      last_error = null, lookups = 0, finished_at = now(), uncertain_since = null, lease = null,
+      leased_until = null, leased_by = null
+    from unnest(ended, leases, receipts) as k(operation_id, lease, receipt)
+    where o.operation_id = k.operation_id and o.lease = k.lease and o.state = 'sending' and o.attempts = 1;
+    get diagnostics settled = row_count;
+    if settled <> cardinality(ended) then
+      raise exception 'a lease is lost' using errcode = 'HL001';
+    end if;
+    insert into /* schema */outbox_answers (attempt_id, outcome, status, answer)
+    select k.attempt_id, 'sent', k.status, decode(k.answer, 'hex')
+    from unnest(attempts, statuses, answers) as k(attempt_id, status, answer);
+    insert into /* schema */outbox_wakes (order_id) select k.order_id from unnest(order_ids) as k(order_id) where k.order_id is not null;
+    if in_sequence then
+      perform /* schema */unpark_orders(to_destination, array_remove(order_ids, null));
+    end if;
+  end if;
+  free := least(wanted, most_under_way - greatest(0, figures.under_way - settled));
+  if free > 0 then
+    select array_agg(c.operation_id) filter (where c.is_new), coalesce(bool_or(not c.is_new), false), count(*), max(c.next_attempt_at)::text
+    into chosen, others, seen, last_due
+    from (
+      select o.operation_id, o.next_attempt_at,
+        o.state = 'pending' and o.attempts = 0 and o.first_attempt_at is null and o.while_states is null and not o.flagged
+          and not (in_sequence and o.order_id is not null and coalesce((
+            select true from /* schema */outbox_operations e
+            where e.order_id = o.order_id and e.destination = o.destination and e.sequence < o.sequence
+              and e.state not in ('sent', 'canceled', 'discarded') limit 1), false)) as is_new
+      from /* schema */outbox_operations o
+      where o.destination = to_destination and o.next_attempt_at is not null
+        and o.next_attempt_at <= statement_timestamp() and o.next_attempt_at >= due_from
+      order by o.next_attempt_at, o.sequence limit free for no key update skip locked) c;
+    if chosen is not null then
+      return query
+      with taken as (
+        update /* schema */outbox_operations o set state = 'sending', next_attempt_at = null, attempts = 1, calls = o.calls + 1,
+          first_attempt_at = clock_timestamp(), lease = nextval('/* schema */outbox_lease_seq'), leased_by = by_dispatcher,
+          leased_until = clock_timestamp() + lease_ms * interval '1 millisecond'
+        where o.operation_id = any (chosen)
+        returning o.operation_id, o.key_generation, o.lease),
+      made as (
+        insert into /* schema */outbox_attempts (operation_id, number, kind, key_generation, lease, dispatcher)
+        select t.operation_id, 1, 'call', t.key_generation, t.lease, by_dispatcher from taken t
+        returning operation_id, attempt_id, lease)
+      select 'leased', m.operation_id::text, m.attempt_id::text, m.lease::text, i.order_id,
+        (extract(epoch from statement_timestamp() - i.created_at) * 1000)::text,
+        (select r.request from /* schema */outbox_requests r where r.operation_id = m.operation_id)
+      from made m cross join lateral (
+        select o.order_id, o.created_at from /* schema */outbox_operations o where o.operation_id = m.operation_id offset 0) i;
+      leased := cardinality(chosen);
+    end if;
+  end if;
+  if leased <> settled then
+    update /* schema */outbox_destinations d
+    set under_way = greatest(0, figures.under_way - settled) + leased, refilled_at = clock_timestamp()
+    where d.destination = to_destination;
+  end if;
+  return query select 'round', case when free > 0 and seen = free then last_due end,
+    seen::text, others::text, null::text, null::text, null::bytea;
 end $$;
 
 -- For a person: the request and what was answered, after the reading was recorded.
@@ -265,6 +379,9 @@ end $$;
 
 revoke usage on sequence /* schema */outbox_lease_seq from public;
 revoke execute on function /* schema */leased_requests(bigint[]) from public;
+revoke execute on function /* schema */unpark_orders(text, text[]) from public;
+revoke execute on function /* schema */dispatch_round(text, text, integer, double precision, integer, integer, timestamptz, boolean,
+  uuid[], bigint[], bigint[], integer[], text[], text[], text[]) from public;
 revoke execute on function /* schema */read_operation(uuid, text, text) from public;
 revoke execute on function /* schema */is_request_intact(uuid) from public;
 revoke execute on function /* schema */drop_requests(integer) from public;

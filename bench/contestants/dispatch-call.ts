@@ -74,7 +74,7 @@ export async function createResults(pool: pg.Pool, schema: string): Promise<void
 
 /** Writes results, in one statement. */
 export async function record(
-  pool: pg.Pool,
+  pool: Pick<pg.Pool | pg.PoolClient, 'query'>,
   schema: string,
   results: readonly CallResult[],
 ): Promise<void> {

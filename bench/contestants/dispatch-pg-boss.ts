@@ -1,5 +1,6 @@
 /** pg-boss: jobs fetched and completed by batches; each calls, and how it ended is written. */
 import PgBoss from 'pg-boss'
+import type pg from 'pg'
 import { inParallel, type Contestant } from './contestant.ts'
 import {
   call,
@@ -21,8 +22,39 @@ export interface DispatchPgBossOptions {
   readonly batch: number
   /** Jobs of a batch that run at a time. */
   readonly width: number
-  /** Whether results are written when each call has ended, or those of a batch in one statement. */
-  readonly records: 'each' | 'batch'
+  /**
+   * When it is recorded how a call ended: `transaction`: result and end of the job in one transaction of each
+   * call; `each`: the result, and then the end of the job; `each_then_batch`: results when each call has
+   * ended, the ends of jobs with their batch; `batch`: all of it with the batch.
+   */
+  readonly records: 'transaction' | 'each' | 'each_then_batch' | 'batch'
+}
+
+const names: Readonly<Record<DispatchPgBossOptions['records'], string>> = {
+  transaction: 'pg_boss',
+  each: 'pg_boss',
+  each_then_batch: 'pg_boss_ends_by_batch',
+  batch: 'pg_boss_batched',
+}
+
+async function endInTransaction(
+  boss: PgBoss,
+  pool: pg.Pool,
+  schema: string,
+  jobId: string,
+  result: CallResult,
+): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await record(client, schema, [result])
+    await boss.complete('call', jobId, undefined as never, {
+      db: { executeSql: async (text, values) => client.query(text, values) },
+    })
+    await client.query('commit')
+  } finally {
+    client.release()
+  }
 }
 
 /** pg-boss with its own pool replaced by the round's. */
@@ -31,8 +63,8 @@ export function dispatchPgBoss(
   { loops, batch, width, records }: DispatchPgBossOptions,
 ): Contestant {
   return {
-    name: records === 'each' ? 'pg_boss' : 'pg_boss_batched',
-    settings: `${loops} loops, batches of ${batch}, ${width} jobs of each at a time`,
+    name: names[records],
+    settings: `${loops} loops, batches of ${batch}, ${width} jobs of each at a time; ${records}`,
     prepare: async ({ pool, schema, events }) => {
       await createResults(pool, schema)
       const client = connect(destination, loops * width)
@@ -54,16 +86,19 @@ export function dispatchPgBoss(
           const jobs = await boss.fetch<QueuedOperation>('call', { batchSize: batch })
           if (jobs.length === 0) return
           const results: CallResult[] = []
-          await inParallel(jobs, width, async ({ data }) => {
+          await inParallel(jobs, width, async ({ id, data }) => {
             const result = await call(client, data)
-            if (records === 'each') await record(pool, schema, [result])
-            else results.push(result)
+            if (records === 'batch') results.push(result)
+            else if (records === 'transaction')
+              await endInTransaction(boss, pool, schema, id, result)
+            else await record(pool, schema, [result])
+            if (records === 'each') await boss.complete('call', id)
           })
           if (records === 'batch') await record(pool, schema, results)
-          await boss.complete(
-            'call',
-            jobs.map((job) => job.id),
-          )
+          if (records === 'batch' || records === 'each_then_batch') {
+            const ids = jobs.map((job) => job.id)
+            await boss.complete('call', ids)
+          }
         }
       }
       return {

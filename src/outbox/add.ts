@@ -5,8 +5,8 @@
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Executor } from '../postgres/executor.ts'
+import { appOperationId } from '../postgres/permanent-id.ts'
 import type { AppOperation } from '../workflow/outbox-port.ts'
-import { appOperationId } from './operation-id.ts'
 import { addOperation } from './operations-part.ts'
 import type { Destinations } from './outbox-port.ts'
 import { promiseOf, windowMsOf } from './promise.ts'
@@ -30,6 +30,8 @@ export async function addToOutbox(
   tx: Executor,
   operation: AppOperation,
 ): Promise<'added' | 'existed'> {
+  if (typeof operation !== 'object' || operation === null)
+    throw new HookledgerError('HKL_CONFIG_INVALID', 'outbox.add: give { to, key, body }')
   const { to, key, body, order = null } = operation
   const destination = context.destinations.get(to)
   if (destination === undefined) {

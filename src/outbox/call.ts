@@ -42,7 +42,7 @@ export async function callDestination(
   calls: CallsUnderWay,
 ): Promise<AttemptOutcome> {
   const { contract } = destination
-  const { operationId, request, standing, kind } = operation
+  const { operationId, request, standing, kind, recordedAt } = operation
   if (request === null) {
     const error = 'its request is no longer kept'
     return kind === 'lookup'
@@ -53,7 +53,12 @@ export async function callDestination(
   const left = contract.leaseMs - (performance.now() - operation.leasedAt)
   if (left < contract.callMs) return notCalled(kind, 'its lease was too old to begin a call')
   if (calls.stopped) return notCalled(kind, 'the dispatcher stops')
-  const outgoing = { operationId, key: sentKey(operationId, standing.generation), request }
+  const outgoing = {
+    operationId,
+    key: sentKey(operationId, standing.generation),
+    request,
+    ...(recordedAt !== null && { recordedAt }),
+  }
   try {
     return checkedOutcome(kind, await withDeadline(destination, outgoing, kind, calls))
   } catch (error) {

@@ -16,6 +16,8 @@ export interface Candidate {
   readonly attempts: number
   readonly flagged: boolean
   readonly ageMs: number
+  /** When it was recorded, in milliseconds since 1970 by the database's clock. */
+  readonly recordedMs: number
   /** An earlier operation of its order is not finished, and this destination takes them in sequence. */
   readonly blocked: boolean
   /** When it was due, exactly as the database writes it. */
@@ -34,6 +36,7 @@ interface CandidateRow {
   readonly while_states: readonly string[] | null
   readonly key_age_ms: number | null
   readonly age_ms: number
+  readonly recorded_ms: number
   readonly due_at: string
   readonly blocked: boolean
 }
@@ -56,7 +59,8 @@ export async function lockDue(
     text: `select o.operation_id::text as operation_id, o.state, o.key_generation, o.attempts, o.calls, o.lookups,
         o.flagged, o.order_id, o.while_states, o.next_attempt_at::text as due_at, ${blocked} as blocked,
         extract(epoch from statement_timestamp() - o.first_attempt_at)::double precision * 1000 as key_age_ms,
-        extract(epoch from statement_timestamp() - o.created_at)::double precision * 1000 as age_ms
+        extract(epoch from statement_timestamp() - o.created_at)::double precision * 1000 as age_ms,
+        extract(epoch from o.created_at)::double precision * 1000 as recorded_ms
       from ${s}outbox_operations o
       where o.destination = $1 and o.next_attempt_at is not null and o.next_attempt_at <= statement_timestamp()
         and o.next_attempt_at >= $3::timestamptz
@@ -78,6 +82,7 @@ export async function lockDue(
     attempts: row.attempts,
     flagged: row.flagged,
     ageMs: row.age_ms,
+    recordedMs: row.recorded_ms,
     blocked: row.blocked,
     dueAt: row.due_at,
   }))

@@ -41,6 +41,8 @@ export interface LeasedOperation {
   readonly flagged: boolean
   /** Milliseconds since it was recorded. */
   readonly ageMs: number
+  /** When it was recorded, by the database's clock; null where nothing will be looked up. */
+  readonly recordedAt: Date | null
   /** When its lease began at the latest, by `performance.now()`. */
   readonly leasedAt: number
 }

@@ -54,6 +54,7 @@ export async function lockExpired(
       orderId: row.order_id,
       flagged: row.flagged,
       ageMs: row.age_ms,
+      recordedAt: null,
       leasedAt: now,
     },
     outcome: { kind: 'died', error: 'the lease ran out before an answer came' },

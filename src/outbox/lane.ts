@@ -8,13 +8,16 @@ import { reach } from '../core/failpoints.ts'
 import { callDestination, CallsUnderWay, notCalled } from './call.ts'
 import type { DispatchContext, FinishedAttempt, LeasedOperation } from './dispatch-context.ts'
 import { tellRound } from './outbox-signals.ts'
-import { isAnythingDue, runRound, type RoundReport } from './round.ts'
+import { isAnythingDue, runRound } from './round.ts'
+import type { RoundReport } from './round-report.ts'
 
 /** How an idle lane looks for work, in milliseconds. */
 const minIdleMs = 10
 const maxIdleMs = 1000
 /** How often leases that ran out are looked for, and everything that is due instead of what is next. */
 const sweepEveryMs = 1000
+/** Rounds that take the longer way after one that found nothing new among what is due. */
+const longerRounds = 20
 
 /** What a lane tells its dispatcher. */
 export interface LaneEvents {
@@ -31,6 +34,8 @@ export class Lane {
   #finished: FinishedAttempt[] = []
   #underWay = 0
   #from = '-infinity'
+  /** Rounds that take the longer way, since what is due is not new. */
+  #longer = 0
   #sweptAt = Number.NEGATIVE_INFINITY
   #stopping = false
   #woken = true
@@ -134,15 +139,19 @@ export class Lane {
     if (sweeps) this.#from = '-infinity'
     let report: RoundReport
     try {
-      report = await runRound(this.#ctx, { finished, wanted, sweeps, from: this.#from })
+      const others = this.#longer > 0
+      report = await runRound(this.#ctx, { finished, wanted, sweeps, from: this.#from, others })
     } catch (error) {
       this.#finished = [...finished, ...this.#finished]
       throw error
     }
     if (sweeps) this.#sweptAt = now
+    // where new ones are rare among what is due, looking for them first is in vain
+    if (report.others) this.#longer = report.leased.length === 0 ? longerRounds : 1
+    else if (this.#longer > 0) this.#longer--
     this.#take(report)
     await this.#begin(report.leased)
-    if (report.more) return 0
+    if (report.more || report.others) return 0
     if (this.#from !== '-infinity' && report.leased.length === 0) {
       this.#from = '-infinity' // what became due meanwhile may stand before where it looked
       return 0

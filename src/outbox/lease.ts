@@ -36,7 +36,7 @@ export async function leaseOperations(
   const restarted = new Set(newWindows)
   const looked = new Set(lookups)
   return chosen.flatMap((candidate) => {
-    const { operationId, standing, attempts, orderId, flagged, ageMs } = candidate
+    const { operationId, standing, attempts, orderId, flagged, ageMs, recordedMs } = candidate
     const row = leases.get(operationId)
     if (row === undefined) return []
     const isLookup = looked.has(candidate)
@@ -60,6 +60,7 @@ export async function leaseOperations(
       orderId,
       flagged,
       ageMs,
+      recordedAt: new Date(recordedMs),
       leasedAt,
     }
   })
@@ -98,7 +99,7 @@ async function writeLeases(
         returning operation_id, attempt_id, lease),
       counted as (${figuresUpdate(s, 5)})
       select operation_id, attempt_id::text as attempt_id, lease::text as lease, request
-      from ${s}leased_requests(array(select lease from made))`,
+      from ${s}leased_requests(array(select attempt_id from made))`,
     repeated: true,
     values: [
       ids(of.chosen),

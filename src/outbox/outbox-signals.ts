@@ -1,6 +1,6 @@
 /** Tells what became of operations, after the commit that made it so. Never a body, a header or a secret. */
 import type { DispatchContext } from './dispatch-context.ts'
-import type { RoundReport } from './round.ts'
+import type { RoundReport } from './round-report.ts'
 import { errorOf, statusOf, type SettledAttempt } from './settle.ts'
 
 /** How many operations ended, and how many of them belong to an order. */

@@ -6,7 +6,7 @@ import { reach } from '../core/failpoints.ts'
 import type { Executor } from '../postgres/executor.ts'
 import { keyedPlans } from '../postgres/keyed-plans.ts'
 import { breakerAfter, budgetOf, type Budget } from './budget.ts'
-import { lockDue, sortCandidates, type SortedCandidates } from './candidates.ts'
+import { lockDue, sortCandidates } from './candidates.ts'
 import {
   dispatchSetup,
   figuresUpdate,
@@ -14,40 +14,21 @@ import {
   lockFigures,
   type FiguresAfter,
 } from './destination-row.ts'
-import type { DispatchContext, FinishedAttempt, LeasedOperation } from './dispatch-context.ts'
+import type { DispatchContext } from './dispatch-context.ts'
 import { countSending, lockExpired } from './expired.ts'
 import { leaseOperations, writeUncalled } from './lease.ts'
-import { settleAttempts, type SettledAttempt } from './settle.ts'
+import { settleAttempts } from './settle.ts'
 import { unparkOrders } from './unpark.ts'
-
-/** What a round is asked for. */
-export interface RoundRequest {
-  readonly finished: readonly FinishedAttempt[]
-  /** Calls that this dispatcher can take on. */
-  readonly wanted: number
-  /** Whether to look for leases that ran out. */
-  readonly sweeps: boolean
-  /** Nothing that is due before this moment is looked for: `-infinity`, or where the last round ended. */
-  readonly from: string
-}
-
-/** What a round came to. */
-export interface RoundReport {
-  readonly settled: readonly SettledAttempt[]
-  readonly leased: readonly LeasedOperation[]
-  readonly sorted: SortedCandidates | null
-  /** Whether as much was due as was asked for: there may be more. */
-  readonly more: boolean
-  /** Where a next round goes on; null where everything that was due was seen. */
-  readonly until: string | null
-  /** Milliseconds until the rate or the breaker lets more through; null where neither is in the way. */
-  readonly waitMs: number | null
-  readonly breaker: 'opened' | 'shut' | null
-  readonly failures: number
-}
+import type { RoundReport, RoundRequest } from './round-report.ts'
+import { runUsualRound } from './usual-round.ts'
 
 /** Runs a round. An error means that nothing of it stands, but for a COMMIT of which nobody knows. */
-export function runRound(ctx: DispatchContext, request: RoundRequest): Promise<RoundReport> {
+export async function runRound(ctx: DispatchContext, request: RoundRequest): Promise<RoundReport> {
+  return (await runUsualRound(ctx, request)) ?? runAnyRound(ctx, request)
+}
+
+/** The longer way, for whatever came in and whatever is due. */
+function runAnyRound(ctx: DispatchContext, request: RoundRequest): Promise<RoundReport> {
   const { db, lockTimeoutMs } = ctx
   const hasResults = request.finished.length > 0
   return db.transaction((tx) => roundIn(ctx, tx, request), {
@@ -99,6 +80,7 @@ async function roundIn(
     waitMs: budget.most === 0 ? budget.waitMs : null,
     breaker: opens ? 'opened' : shuts ? 'shut' : null,
     failures: breaker.failures,
+    others: false,
   }
 }
 

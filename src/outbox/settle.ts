@@ -75,7 +75,8 @@ function endedOrders(settled: readonly SettledAttempt[]): string[] {
   )
 }
 
-function sentStep(receipt: Receipt): Step {
+/** The step of an operation that was done. */
+export function sentStep(receipt: Receipt): Step {
   return {
     state: 'sent',
     receipt,
@@ -181,7 +182,8 @@ export function errorOf(outcome: AttemptOutcome): string | null {
   return 'error' in outcome ? storable(String(outcome.error).slice(0, errorLength)) : null
 }
 
-function answerOf(outcome: AttemptOutcome): string | null {
+/** What is kept of the answer, in hexadecimal digits. */
+export function answerOf(outcome: AttemptOutcome): string | null {
   if (!('answer' in outcome) || outcome.answer === undefined) return null
   return Buffer.from(outcome.answer.subarray(0, answerBytes)).toString('hex')
 }

@@ -38,7 +38,8 @@ const round = (
   finished: readonly FinishedAttempt[] = [],
   wanted = 10,
   sweeps = false,
-): ReturnType<typeof runRound> => runRound(ctx, { finished, wanted, sweeps, from: '-infinity' })
+): ReturnType<typeof runRound> =>
+  runRound(ctx, { finished, wanted, sweeps, from: '-infinity', others: true })
 
 describe('a round', () => {
   it('takes the result that is here for what happened, and not that its lease ran out', async () => {

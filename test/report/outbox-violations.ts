@@ -25,7 +25,7 @@ export const outboxViolations: Readonly<Record<string, (broken: Broken) => Promi
   operation_twice: ({ unguarded, outbox }) =>
     unguarded(
       `alter table hookledger.outbox_operations drop constraint outbox_operations_pkey`,
-      `alter table hookledger.outbox_operations drop constraint outbox_operations_sequence_key`,
+      `alter table hookledger.outbox_operations drop constraint if exists outbox_operations_sequence_key`,
       `insert into hookledger.outbox_operations overriding system value
         select * from hookledger.outbox_operations where operation_id = '${outbox.sent}'`,
     ),

@@ -24,6 +24,11 @@ const ours: ReadonlySet<string> = new Set([
   'webhook-timestamp',
 ])
 
+/** Whether a header is set by Hookledger, so that nothing else can stand in it. */
+export function isOwnHeader(name: string): boolean {
+  return ours.has(name.toLowerCase())
+}
+
 const secret = /^(?:authorization|cookie|proxy-.*|.*(?:api-?key|secret|token|password).*)$/
 
 /**

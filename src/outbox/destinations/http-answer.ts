@@ -119,10 +119,13 @@ function judgeSuccess(
 
 /** Statuses that are given before anybody looks at the operation: by a gate, a router, a parser. */
 const atTheDoor: ReadonlySet<number> = new Set([
-  401, 403, 404, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431, 451,
+  403, 404, 405, 406, 411, 413, 414, 415, 417, 421, 426, 431, 451,
 ])
 
 const notNow: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Said of our credentials and not of the operation: what a person mends once must not end all that wait. */
+const notUs: ReadonlySet<number> = new Set([401, 407])
 
 function judgeFailure(status: number, context: VerdictContext): CallOutcome {
   const error = `HTTP ${status}`
@@ -130,6 +133,12 @@ function judgeFailure(status: number, context: VerdictContext): CallOutcome {
     return refused(`${error}: a redirect is not followed; give the final url`, false, context)
   }
   if (notNow.has(status)) return { kind: 'retry', error }
+  if (notUs.has(status)) {
+    return {
+      kind: 'retry',
+      error: `${error}: it does not take our credentials; look at secretHeaders`,
+    }
+  }
   if (status === 409) {
     return { kind: 'uncertain', error: `${error}: another call with this key may be under way` }
   }

@@ -3,7 +3,7 @@ import { HookledgerError } from '../../core/errors.ts'
 import type { DestinationContract, EncodedSend, LookupOutcome } from '../destination.ts'
 import type { DeclaredContract } from './declared-contract.ts'
 import { declaredContract } from './declared-contract.ts'
-import { checkHeaders } from './header-rules.ts'
+import { checkHeaders, isOwnHeader } from './header-rules.ts'
 import type { AnswerReading, AnsweredOperation, HttpAnswer } from './http-answer.ts'
 import { httpMethods, isHeaderName, type HttpMethod } from './http-request.ts'
 import type { MessageSigner } from './message-signature.ts'
@@ -134,7 +134,10 @@ function checkKey(key: unknown, contract: DestinationContract): KeyPlace {
   if (key === undefined) return { header: 'idempotency-key' }
   const place = (typeof key === 'object' && key !== null ? key : {}) as Record<string, unknown>
   const { header, field } = place
-  if (typeof header === 'string' && isHeaderName(header)) return { header: header.toLowerCase() }
+  if (typeof header === 'string' && isHeaderName(header)) {
+    if (isOwnHeader(header)) throw wrong(`key.header cannot be ${header}: Hookledger sets it`)
+    return { header: header.toLowerCase() }
+  }
   if (typeof field !== 'string' || field === '' || field === '__proto__') {
     throw wrong("key must be { header: 'Name' } or { field: 'name' }")
   }

@@ -87,6 +87,9 @@ class HttpDestination<Body> {
   readonly encode = (send: EncodedSend<Body>): Uint8Array => {
     const { key, headers, method } = this.#options
     const shape: HttpRequestShape = this.#options.request?.(send) ?? { body: send.body }
+    // a promise has no body, and an empty request would be sent in its place
+    if (typeof (shape as { then?: unknown }).then === 'function')
+      throw new PermanentError('request() must answer at once: it cannot be asynchronous')
     const chosen = shape.method ?? method
     if (!httpMethods.includes(chosen)) throw new PermanentError('the method is not one to send')
     const { path = '', contentType = json } = shape

@@ -50,7 +50,8 @@ function judge(failure: StripeFailure, redactor: Redactor): CallOutcome {
   }
   const error = redactor.text(line(failure))
   if (status === undefined) return { kind: 'uncertain', error }
-  if (status === 429) return { kind: 'retry', error }
+  // 401 is said of our key and not of the operation: what a person mends once must not end all that wait
+  if (status === 429 || status === 401) return { kind: 'retry', error }
   if (status === 409 || status >= 500 || status < 300) return { kind: 'uncertain', error }
   return { kind: 'refused', error, settlesEarlier: settles(failure, status) }
 }

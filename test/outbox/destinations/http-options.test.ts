@@ -14,6 +14,11 @@ const wrong: readonly (readonly [what: string, options: object, problem: RegExp]
   ['an option that does not exist', { url, adress: 1 }, /adress is not an option/],
   ['a method without a body', { url, method: 'GET' }, /method must be one of/],
   ['a secret among the stored headers', { url, headers: { Authorization: 'x' } }, /secretHeaders/],
+  [
+    'a header for the key that frames the request',
+    { url, key: { header: 'Content-Length' } },
+    /key\.header/,
+  ],
   ['an API key among the stored headers', { url, headers: { 'X-Api-Key': 'x' } }, /secretHeaders/],
   [
     'a header that frames the request',

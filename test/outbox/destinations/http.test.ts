@@ -103,6 +103,15 @@ describe('what an HTTP destination sends', () => {
     expect(request?.body.toString()).toBe('to=a+b')
   })
 
+  it('is none where request() is asynchronous: nothing is recorded that would be sent empty', async () => {
+    await using both = await served(answers(200), {
+      request: (async () => ({ body: {} })) as never,
+    })
+    expect(() => both.destination.encode({ operationId, orderId: null, body: {} })).toThrow(
+      /asynchronous/,
+    )
+  })
+
   it('has secret headers that no stored request has', async () => {
     await using both = await served(answers(200), {
       secretHeaders: { Authorization: 'Bearer sesame-123' },
@@ -199,7 +208,14 @@ describe('what an answer means', () => {
     })
   })
 
-  it.each([401, 403, 404, 405, 407, 413, 415])(
+  it.each([401, 407])('%i: our credentials, which a person mends: tried again', async (status) => {
+    await using both = await served(answers(status))
+    const outcome = await callWith(both.destination, {})
+    expect(outcome).toMatchObject({ kind: 'retry', status })
+    expect('error' in outcome && outcome.error).toContain('credentials')
+  })
+
+  it.each([403, 404, 405, 413, 415])(
     '%i: refused before anybody looked, which says nothing of an earlier call',
     async (status) => {
       await using both = await served(answers(status))

@@ -256,7 +256,7 @@ describe('what Stripe answers', () => {
     })
     const stranger = stripeCalls({ apiKey: 'sk_test_of_somebody_else', apiBase: served.url })
     const atTheDoor = await callWith(stranger, refundOf(intent))
-    expect(atTheDoor).toMatchObject({ kind: 'refused', status: 401, settlesEarlier: false })
+    expect(atTheDoor).toMatchObject({ kind: 'retry', status: 401 })
     expect(JSON.stringify(atTheDoor)).not.toContain('sk_test')
     await stranger.close?.()
     const lost = stripeCalls({ apiKey, apiBase: served.url, account: 'acct_nobody' })
