@@ -5,6 +5,7 @@
  */
 import type { HookledgerError } from '../core/errors.ts'
 import type { Environment, UntypedBody } from '../workflow/event.ts'
+import type { Records } from '../workflow/records.ts'
 
 /** One delivery as it came in: the exact bytes, and the headers by lower-case name. */
 export interface RawRequest {
@@ -66,6 +67,8 @@ export interface Source<Name extends string = string, Events = unknown> {
   readonly requestKey?: ((body: Readonly<Record<string, unknown>>) => string | null) | undefined
   /** The event types that this provider is known to send, where that is known. */
   readonly sends?: readonly string[] | undefined
+  /** The provider's own records, where the provider can be asked for them; reconciliation needs them. */
+  readonly records?: Records | undefined
   /** Only a type: event type → body. Never set. */
   readonly '~events'?: Events
 }

@@ -10,6 +10,7 @@ import {
   keepableName,
   unknownType,
 } from './event-naming.ts'
+import type { CustomRecords } from './custom-records.ts'
 import { withDeferredProblem } from './deferred-problem.ts'
 import type { NamedEvent, RawRequest, Source, Verdict } from './provider.ts'
 import type { SigningKey } from './signature.ts'
@@ -33,6 +34,8 @@ export interface StandardWebhooksOptions extends SourceOptions {
    * private key. While one is being rotated, the old and the new.
    */
   readonly secrets: readonly (string | undefined)[]
+  /** How to ask the sender for its own records; reconciliation leaves the source out where absent. */
+  readonly records?: CustomRecords | undefined
 }
 
 /** A sender of Standard Webhooks. */
@@ -68,6 +71,7 @@ function makeStandardWebhooks<Events>(
   const maker = 'standardWebhooks()'
   const { account, environment, toleranceSeconds } = resolveSourceOptions(maker, options)
   const keys = requireSecrets(maker, 'secrets', options.secrets).map(toKey)
+  const { records } = options
   return Object.freeze({
     provider: 'standard-webhooks',
     account,
@@ -76,7 +80,13 @@ function makeStandardWebhooks<Events>(
     verify: (request: RawRequest, nowMs: number) =>
       verifyMessage(keys, request, nowMs, toleranceSeconds),
     name: (request: RawRequest) => [nameMessage(request)],
+    ...(records !== undefined && { records: checkedRecords(records) }),
   })
+}
+
+function checkedRecords(records: CustomRecords): CustomRecords {
+  if (records.problem !== undefined) throw records.problem
+  return records
 }
 
 function toKey(secret: string, index: number): SigningKey {

@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Environment } from '../workflow/event.ts'
+import type { Records } from '../workflow/records.ts'
 import {
   bodyIdentity,
   dateOfSeconds,
@@ -27,6 +28,7 @@ import {
 } from './source-options.ts'
 import type { StripeEvents } from './stripe-event-types.ts'
 import { stripeEventTypes } from './stripe-event-types.ts'
+import { stripeRecords } from './stripe-records/stripe-records.ts'
 import type { TopLevelValue } from './top-level.ts'
 import { readTopLevel } from './top-level.ts'
 
@@ -37,8 +39,13 @@ export interface StripeOptions extends SourceOptions {
    * rotated, the old and the new; every endpoint that posts to this source, its own.
    */
   readonly signingSecrets: readonly (string | undefined)[]
-  /** A key for Stripe's API (a restricted one suffices); unset or empty: the API is not used. */
+  /**
+   * A key for Stripe's API, with which reconciliation reads Stripe's records (a restricted one suffices);
+   * unset or empty: the API is not used.
+   */
   readonly apiKey?: string | undefined
+  /** The version of Stripe's API that your endpoint's events are made in; the one of the `stripe` package. */
+  readonly apiVersion?: string | undefined
   /** Where Stripe's API answers; `https://api.stripe.com`. */
   readonly apiBase?: string | undefined
   /** Connected accounts whose events may act: all (`true`), or these. */
@@ -76,6 +83,8 @@ function makeStripe(options: StripeOptions): StripeSource {
   const { account, environment, toleranceSeconds } = resolveSourceOptions('stripe()', options)
   const keys = requireSecrets('stripe()', 'signingSecrets', options.signingSecrets).map(toKey)
   const admits = admittedAccounts(options.connect)
+  const api = resolveApi(options)
+  const records = recordsOf(options, api)
   const source: Source<'stripe', StripeEvents> = {
     provider: 'stripe',
     account,
@@ -85,8 +94,8 @@ function makeStripe(options: StripeOptions): StripeSource {
     verify: (request, nowMs) => verifyStripe(keys, request, nowMs, toleranceSeconds),
     name: (request) => [nameStripeEvent(request.rawBody, account)],
     requestKey,
+    ...(records !== undefined && { records }),
   }
-  const api = resolveApi(options)
   return Object.freeze(Object.defineProperty(source, 'api', { value: api })) as StripeSource
 }
 
@@ -133,6 +142,14 @@ function resolveApi(options: StripeOptions): StripeApi | undefined {
     base: base.replace(/\/+$/, ''),
     key: requireSecret('stripe()', 'apiKey', options.apiKey),
   })
+}
+
+function recordsOf(options: StripeOptions, api: StripeApi | undefined): Records | undefined {
+  const { apiVersion, account, environment, connect } = options
+  if (apiVersion !== undefined && !/^[\w.-]{1,40}$/.test(apiVersion)) {
+    throw invalid('stripe()', 'apiVersion', 'must be a version such as 2026-10-28.endive')
+  }
+  return api && stripeRecords({ ...api, apiVersion, account, environment, connect })
 }
 
 /**

@@ -189,6 +189,12 @@ export function listPage(
   return { ...found, data: found.data.map((object) => present(view, object)) }
 }
 
+/** The first object ever made of a list's kind, whatever the list was asked for. */
+export function oldestOf(view: ReadView, path: string): object | undefined {
+  const kind = collections.get(path)?.kind
+  return kind === undefined ? undefined : view.state.records(view.account, kind)[0]?.object
+}
+
 /** Events are kept for 30 days only. */
 function isForgotten(view: ReadView, record: StoredRecord): boolean {
   const isEvent = record.object.object === 'event'

@@ -4,20 +4,21 @@
  * entirely or not at all.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { listPage, retrieve, type ReadView } from './api-collections.ts'
+import { Cut, errorAnswer, send, suffer, type Answer } from './api-answer.ts'
+import { listPage, oldestOf, retrieve, type ReadView } from './api-collections.ts'
 import { StripeApiError } from './api-error.ts'
 import { headerText, presentedKey, readBody } from './api-request.ts'
+import { readSetup, type DoubleEndpoint } from './api-setup.ts'
 import { prepareWrite } from './api-writes.ts'
 import { expandPaths, type ExpandContext } from './expand.ts'
 import type { FaultRule, Faults } from './faults.ts'
 import { parseParameters, type Parameters } from './form-parameters.ts'
 import { IdempotencyKeys, storedAnswer, type KeyedCall } from './idempotency.ts'
+import { ListFaults } from './list-faults.ts'
 import type { ListLag } from './list-pages.ts'
 import { objectId } from './object-ids.ts'
-import { apiVersion } from './object-kinds.ts'
 import type { ObjectState } from './object-state.ts'
-import { textList } from './parameter-readers.ts'
+import { text, textList } from './parameter-readers.ts'
 import type { ProviderLog } from './provider-log.ts'
 import type { Work } from './write-parameters.ts'
 
@@ -31,14 +32,8 @@ export interface ApiOptions {
   apiKey?: string
   seed: string
   lag: () => ListLag
-}
-
-interface Answer {
-  status: number
-  body: string
-  headers?: Record<string, string>
-  replayed?: boolean
-  executed?: boolean
+  livemode: boolean
+  endpoints: () => readonly DoubleEndpoint[]
 }
 
 interface Call {
@@ -51,20 +46,11 @@ interface Call {
   fault: FaultRule | undefined
 }
 
-/** Thrown inside a call to cut its connection. */
-class Cut extends Error {
-  readonly executed: boolean
-
-  constructor(executed: boolean) {
-    super('connection cut')
-    this.executed = executed
-  }
-}
-
 /** Answers API calls. */
 export class ApiServer {
   readonly #options: ApiOptions
   readonly #keys: IdempotencyKeys
+  readonly #lists = new ListFaults()
   #calls: number
 
   constructor(options: ApiOptions) {
@@ -119,7 +105,13 @@ export class ApiServer {
     const body = await readBody(request)
     this.#authenticate(request)
     const account = this.#account(head.account)
-    const fault = this.#options.faults.meet({ ...head, account, idempotencyKey: head.key })
+    const isContinued = /[?&](?:starting_after|ending_before)=/.test(query)
+    const fault = this.#options.faults.meet({
+      ...head,
+      account,
+      idempotencyKey: head.key,
+      isContinued,
+    })
     if (fault && (fault.phase ?? 'before') === 'before') {
       const planted = await suffer(fault, false)
       if (planted) return planted
@@ -167,7 +159,10 @@ export class ApiServer {
   #read(call: Call): Answer {
     const view = this.#view(call)
     const { expand: _, ...parameters } = call.parameters
-    const found = listPage(view, call.path, parameters) ?? retrieve(view, call.path, parameters)
+    const found =
+      this.#list(call, view, parameters) ??
+      retrieve(view, call.path, parameters) ??
+      this.#setup(call, parameters)
     if (!found) throw unknownUrl(call)
     const { state } = this.#options
     const context: ExpandContext = {
@@ -176,6 +171,27 @@ export class ApiServer {
       list: (kind) => state.records(call.account, kind).map((record) => record.object),
     }
     return { status: 200, body: render(call, found, context), executed: true }
+  }
+
+  #list(call: Call, view: ReadView, parameters: Parameters): object | undefined {
+    const found = listPage(view, call.path, parameters)
+    if (!found) return undefined
+    return this.#lists.answer(`${call.account} ${call.path}`, found, call.fault?.list, {
+      after: text(parameters, 'starting_after'),
+      oldest: () => oldestOf(view, call.path),
+    })
+  }
+
+  #setup(call: Call, parameters: Parameters): object | undefined {
+    const { state, account, endpoints, livemode } = this.#options
+    const view = {
+      state,
+      account: call.account,
+      owner: account,
+      livemode,
+      endpoints: endpoints(),
+    }
+    return readSetup(view, call.path, parameters)
   }
 
   /** The work and its stored answer are one transaction: a kill leaves both or none. */
@@ -237,50 +253,6 @@ export class ApiServer {
 function render(call: Call, found: object, context: ExpandContext): string {
   const paths = textList(call.parameters, 'expand') ?? []
   return JSON.stringify(expandPaths(context, found, paths), null, 2)
-}
-
-/** Waits, cuts or answers as the fault says; undefined when the call goes on. */
-async function suffer(fault: FaultRule, executed: boolean): Promise<Answer | undefined> {
-  if (fault.delayMs !== undefined) await sleep(fault.delayMs)
-  if (fault.reset) throw new Cut(executed)
-  if (!fault.respond) return undefined
-  const { status, body, headers } = fault.respond
-  const planted = body ?? {
-    error: { type: 'api_error', message: 'An error planted by the simulation.' },
-  }
-  return {
-    status,
-    body: typeof planted === 'string' ? planted : JSON.stringify(planted),
-    ...(headers && { headers }),
-  }
-}
-
-function send(
-  response: ServerResponse,
-  answer: Answer,
-  head: { requestId: string; key: string | null; account: string | null },
-): void {
-  if (response.destroyed) return
-  response.writeHead(answer.status, {
-    'content-type': 'application/json',
-    'request-id': head.requestId,
-    'stripe-version': apiVersion,
-    ...(head.key !== null && { 'idempotency-key': head.key }),
-    ...(head.account !== null && { 'stripe-account': head.account }),
-    ...answer.headers,
-  })
-  response.end(answer.body)
-}
-
-function errorAnswer(error: unknown): Answer {
-  if (error instanceof StripeApiError) {
-    return { status: error.status, body: JSON.stringify({ error: error.body }, null, 2) }
-  }
-  const message = error instanceof Error ? error.message : 'unknown'
-  const body = {
-    error: { type: 'api_error', message: `The simulated provider failed: ${message}` },
-  }
-  return { status: 500, body: JSON.stringify(body, null, 2) }
 }
 
 function unknownUrl(call: Call): StripeApiError {

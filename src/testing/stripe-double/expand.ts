@@ -67,21 +67,39 @@ function expandValue(
 function includedList(context: ExpandContext, target: Fields, step: string): object | undefined {
   const id = String(target['id'])
   const wanted = `${String(target['object'])}.${step}`
-  const all = <K extends 'refund' | 'invoice_payment'>(kind: K) => [...context.list(kind)].reverse()
   if (wanted === 'charge.refunds') {
-    return list(
-      `/v1/charges/${id}/refunds`,
-      all('refund').filter((refund) => refund.charge === id),
-    )
+    return list(`/v1/charges/${id}/refunds`, belonging(context, 'refund', 'charge', id))
   }
   if (wanted === 'invoice.payments') {
-    return list(
-      '/v1/invoice_payments',
-      all('invoice_payment').filter((payment) => payment.invoice === id),
-    )
+    return list('/v1/invoice_payments', belonging(context, 'invoice_payment', 'invoice', id))
   }
   if (wanted === 'checkout.session.line_items') return lineItems(context, id)
   return undefined
+}
+
+/** One walk for all objects of a page: a list of hundreds of charges asks for the refunds of each. */
+const walked = new WeakMap<ExpandContext, Map<string, Map<unknown, object[]>>>()
+
+/** The objects of a kind that name the id in this field, newest first. */
+function belonging<K extends 'refund' | 'invoice_payment'>(
+  context: ExpandContext,
+  kind: K,
+  field: keyof ObjectKinds[K] & string,
+  id: string,
+): ObjectKinds[K][] {
+  const kinds = walked.get(context) ?? new Map<string, Map<unknown, object[]>>()
+  walked.set(context, kinds)
+  let byOwner = kinds.get(kind)
+  if (!byOwner) {
+    byOwner = new Map()
+    for (const object of context.list(kind)) {
+      const owned = byOwner.get(object[field])
+      if (owned) owned.unshift(object)
+      else byOwner.set(object[field], [object])
+    }
+    kinds.set(kind, byOwner)
+  }
+  return (byOwner.get(id) ?? []) as ObjectKinds[K][]
 }
 
 function lineItems(context: ExpandContext, id: string): object | undefined {

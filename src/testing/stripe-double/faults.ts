@@ -3,6 +3,8 @@
  * places where it makes a difference to the caller's retry.
  */
 
+import type { ListFault } from './list-faults.ts'
+
 /** Which calls a fault meets. */
 export interface FaultMatch {
   method?: 'GET' | 'POST' | 'DELETE'
@@ -10,6 +12,8 @@ export interface FaultMatch {
   path?: string | RegExp
   account?: string
   idempotencyKey?: string
+  /** Only lists that go on after a record (true), or only first pages and single objects (false). */
+  continued?: boolean
 }
 
 /**
@@ -32,6 +36,8 @@ export interface FaultRule {
   respond?: { status: number; body?: object | string; headers?: Record<string, string> }
   /** Cut the connection without an answer. */
   reset?: boolean
+  /** Answer with a page that is wrong in this way; calls that are no list are answered as ever. */
+  list?: ListFault
   /** Only the first matching call. */
   once?: boolean
 }
@@ -49,6 +55,7 @@ export interface FaultTarget {
   path: string
   account: string
   idempotencyKey: string | null
+  isContinued: boolean
 }
 
 /** The faults planted now; the oldest that matches wins. */
@@ -86,6 +93,7 @@ function matches(match: FaultMatch, target: FaultTarget): boolean {
   if (match.account !== undefined && match.account !== target.account) return false
   if (match.idempotencyKey !== undefined && match.idempotencyKey !== target.idempotencyKey)
     return false
+  if (match.continued !== undefined && match.continued !== target.isContinued) return false
   if (match.path === undefined) return true
   if (typeof match.path === 'string') return match.path === target.path
   // A pattern with the `g` flag remembers where it stopped: search from the start every time.

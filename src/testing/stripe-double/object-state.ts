@@ -25,6 +25,8 @@ interface JournalLine {
   counter: number
   put: StoredObject[]
   answer?: StoredAnswer
+  /** The id of an object that was taken out. */
+  gone?: string
   /** Set in a rewritten journal, where `put` holds a single object that was created at `at`. */
   sequence?: number
 }
@@ -127,6 +129,20 @@ export class ObjectState {
     return result
   }
 
+  /** Takes an object out: it can neither be listed nor retrieved any more. */
+  forget(account: string, id: string): void {
+    if (this.findAny(account, id) === undefined) return
+    const line: JournalLine = {
+      at: this.clock(),
+      account,
+      counter: this.#counter,
+      put: [],
+      gone: id,
+    }
+    this.#journal?.append(line)
+    this.#apply(line)
+  }
+
   /** The object as it is now. */
   find<K extends ObjectKind>(account: string, kind: K, id: string): ObjectKinds[K] | undefined {
     const object = this.#accounts.get(account)?.records.get(id)?.object
@@ -191,6 +207,7 @@ export class ObjectState {
     const account = this.#account(line.account)
     this.#counter = Math.max(this.#counter, line.counter)
     if (line.answer) account.answers.set(line.answer.key, line.answer)
+    if (line.gone !== undefined) remove(account, line.gone)
     for (const object of line.put) {
       const known = account.records.get(object.id)
       if (known) {
@@ -240,4 +257,15 @@ export class ObjectState {
       yield { at: createdMs, account, counter, put: [object], sequence }
     }
   }
+}
+
+function remove(account: Account, id: string): void {
+  const record = account.records.get(id)
+  if (!record) return
+  const kind = record.object.object as ObjectKind
+  account.records.delete(id)
+  account.byKind.set(
+    kind,
+    (account.byKind.get(kind) ?? []).filter((each) => each !== record),
+  )
 }

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Stripe from 'stripe'
 import { ApiServer } from './api-server.ts'
+import type { DoubleEndpoint } from './api-setup.ts'
 import { Faults, type Fault, type FaultRule } from './faults.ts'
 import type { ListLag } from './list-pages.ts'
 import { eventRetentionMs, ObjectState } from './object-state.ts'
@@ -34,6 +35,8 @@ export interface StripeDoubleOptions {
   /** The key that callers must present; any test key when absent. */
   apiKey?: string
   livemode?: boolean
+  /** The endpoints that Stripe knows; one that is enabled for every type when absent. */
+  webhookEndpoints?: readonly DoubleEndpoint[]
 }
 
 /** The simulated provider, with the verbs of its own account. */
@@ -49,6 +52,10 @@ export interface StripeDouble extends StripeVerbs {
   fault(rule: FaultRule): Fault
   /** Changes how late records show in lists, in milliseconds. */
   setListLag(lag: ListLag): void
+  /** Changes which webhook endpoints Stripe knows. */
+  setWebhookEndpoints(endpoints: readonly DoubleEndpoint[]): void
+  /** Takes an object out, as when something is deleted while somebody pages through its list. */
+  forget(id: string, account?: string): void
   /** Calls the listener for every event made from now on, except held ones. Returns what ends it. */
   onEvent(listener: (event: Stripe.Event) => void): () => void
   /** Runs verbs (not asynchronously) and gives their events to the caller instead of the listeners. */
@@ -83,6 +90,7 @@ export function createStripeDouble(options: StripeDoubleOptions): StripeDouble {
   completeLog(state, log)
   const faults = new Faults()
   let lag: ListLag = options.listLagMs ?? 0
+  let endpoints = options.webhookEndpoints ?? [{ url: 'https://shop.example/webhooks/stripe' }]
   const listeners = new Set<(event: Stripe.Event) => void>()
   let held: Stripe.Event[] | undefined
 
@@ -100,6 +108,8 @@ export function createStripeDouble(options: StripeDoubleOptions): StripeDouble {
     account,
     seed,
     lag: () => lag,
+    livemode: options.livemode ?? false,
+    endpoints: () => endpoints,
     ...(options.apiKey !== undefined && { apiKey: options.apiKey }),
   })
 
@@ -116,6 +126,10 @@ export function createStripeDouble(options: StripeDoubleOptions): StripeDouble {
     setListLag: (next) => {
       lag = next
     },
+    setWebhookEndpoints: (next) => {
+      endpoints = next
+    },
+    forget: (id, owner = account) => state.forget(owner, id),
     onEvent(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -1,0 +1,147 @@
+/**
+ * The official SDK, an optional package that is loaded with the first request, as a client of one request:
+ * nothing is repeated behind its back, everything ends by the signal, and what the connection saw is known.
+ */
+import { createRequire } from 'node:module'
+import type StripeClient from 'stripe'
+import { RecordsError } from '../../workflow/records.ts'
+
+type StripeSdk = typeof StripeClient
+type ClientResponse = Awaited<ReturnType<InstanceType<StripeSdk['HttpClient']>['makeRequest']>>
+
+const require = createRequire(import.meta.url)
+
+/** More of one answer is not read: a page of a hundred records has a few megabytes at most. */
+const largestAnswerBytes = 64 * 1024 * 1024
+
+/** What came over the connection, whatever the SDK makes of it. */
+export interface SeenAnswer {
+  status: number | undefined
+  headers: Readonly<Record<string, string>>
+  /** Whether the answer was JSON, read to its end. */
+  isJson: boolean
+}
+
+/** How Stripe's API is reached. */
+export interface StripeReach {
+  /** Without a slash at the end. */
+  readonly base: string
+  readonly key: string
+  /** How long one request may take, in milliseconds. */
+  readonly callMs: number
+}
+
+/** @throws RecordsError `refused` where the package is not installed. */
+export function loadStripeSdk(): StripeSdk {
+  let loaded: StripeSdk | { readonly default: StripeSdk }
+  try {
+    loaded = require('stripe') as StripeSdk | { readonly default: StripeSdk }
+  } catch (cause) {
+    throw new RecordsError(
+      'refused',
+      "Stripe's records need the package stripe: npm install stripe",
+      { cause },
+    )
+  }
+  return 'default' in loaded && typeof loaded.default === 'function'
+    ? loaded.default
+    : (loaded as StripeSdk)
+}
+
+/** A client for one request, and what its connection sees. */
+export function createStripeClient(
+  reach: StripeReach,
+  signal: AbortSignal,
+): { readonly client: StripeClient; readonly seen: SeenAnswer } {
+  const sdk = loadStripeSdk()
+  const base = new URL(reach.base)
+  const isHttps = base.protocol === 'https:'
+  const seen: SeenAnswer = { status: undefined, headers: {}, isJson: false }
+  const client = new sdk(reach.key, {
+    host: base.hostname,
+    port: base.port === '' ? (isHttps ? 443 : 80) : Number(base.port),
+    protocol: isHttps ? 'https' : 'http',
+    httpClient: createHttpClient(sdk, { reach, base, signal, seen }),
+    maxNetworkRetries: 0,
+    telemetry: false,
+    timeout: reach.callMs,
+  })
+  return { client, seen }
+}
+
+interface OneRequest {
+  readonly reach: StripeReach
+  readonly base: URL
+  readonly signal: AbortSignal
+  readonly seen: SeenAnswer
+}
+
+function createHttpClient(
+  sdk: StripeSdk,
+  { reach, base, signal, seen }: OneRequest,
+): InstanceType<StripeSdk['HttpClient']> {
+  return new (class extends sdk.HttpClient {
+    override getClientName(): string {
+      return 'hookledger'
+    }
+
+    override async makeRequest(
+      ...[, , path, method, headers]: Parameters<
+        InstanceType<StripeSdk['HttpClient']>['makeRequest']
+      >
+    ): Promise<ClientResponse> {
+      const answer = await fetch(new URL(base.pathname.replace(/\/+$/, '') + path, base), {
+        method,
+        headers: textHeaders(headers),
+        // Followed, a redirect would carry the key to another host.
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(reach.callMs)]),
+      })
+      const body = await readText(answer)
+      seen.status = answer.status
+      seen.headers = Object.fromEntries(answer.headers)
+      return toResponse(seen, body)
+    }
+  })()
+}
+
+function toResponse(seen: SeenAnswer, body: string): ClientResponse {
+  return {
+    getStatusCode: () => seen.status ?? 0,
+    getHeaders: () => ({ ...seen.headers }),
+    getRawResponse: () => ({ statusCode: seen.status, headers: seen.headers }),
+    toStream: () => {
+      throw new Error('records have no stream')
+    },
+    toJSON: () =>
+      Promise.resolve().then(() => {
+        const parsed = JSON.parse(body) as unknown
+        // The SDK writes on what it is given, and a text or a number would end the process there.
+        if (typeof parsed !== 'object' || parsed === null) throw new TypeError('no JSON object')
+        seen.isJson = true
+        return parsed
+      }),
+  }
+}
+
+function textHeaders(headers: object): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined || value === null || name.toLowerCase() === 'content-length'
+        ? []
+        : [[name, String(value)]],
+    ),
+  )
+}
+
+async function readText(answer: Response): Promise<string> {
+  if (answer.body === null) return ''
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    length += chunk.byteLength
+    if (length > largestAnswerBytes) throw new Error('the answer does not end')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
