@@ -16,7 +16,9 @@ import {
 import { command, usageError, type CommandWorld } from './command.ts'
 import type { ExitCode } from './exit-codes.ts'
 import type { Output } from './output.ts'
+import { runDryRun } from './dry-run.ts'
 import { withDatabase } from './project.ts'
+import { runRedecide } from './redecide.ts'
 import { plural } from './table.ts'
 
 /** The options of every act of an operator, and which of several sources is meant. */
@@ -58,11 +60,42 @@ export const replayCommand: CommandDef = command(
       description: `Of these states only: ${states.join(', ')}`,
       valueHint: 'STATE',
     },
+    redecide: {
+      type: 'boolean',
+      description: 'Decides one event anew that was skipped or contradicted; needs --reason',
+    },
+    plan: { type: 'boolean', description: 'With --redecide: says what would change, and ends' },
+    'dry-run': {
+      type: 'boolean',
+      description: 'With --since: decides history anew, writes nothing, tells what would differ',
+    },
     ...reasonArgs,
   },
   async ({ args, list, out, world }) => {
     const onlyDead = args['all-dead'] === true
     const named = list('state').map(stateNamed)
+    const others = onlyDead || args.all === true || named.length > 0 || list('type').length > 0
+    if (args['dry-run'] === true) {
+      if (others || args.event !== undefined || args.redecide === true || args.until !== undefined)
+        throw usageError('--dry-run goes with --since alone: it decides all that came since then')
+      return runDryRun({ world, out, config: args.config, since: time('since', args.since) })
+    }
+    if (args.redecide === true) {
+      const { event, source, reason, actor = actorOf(world) } = args
+      if (event === undefined || others || args.since !== undefined || args.until !== undefined)
+        throw usageError(
+          '--redecide is about one event: give its id, and nothing else to choose by',
+        )
+      return runRedecide({
+        world,
+        out,
+        config: args.config,
+        event: { id: event, source },
+        by: { reason, actor },
+        onlyPlan: args.plan === true,
+      })
+    }
+    if (args.plan === true) throw usageError('--plan goes with --redecide')
     if (onlyDead && named.length > 0)
       throw usageError('--all-dead and --state say the same thing twice: give one of them')
     return runReplay({

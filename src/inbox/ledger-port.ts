@@ -49,6 +49,13 @@ export interface LedgerPort {
         readonly outcome: Outcome
         readonly attempts: number
         readonly recorded: boolean
+        readonly recordedAs?:
+          | {
+              readonly kind: 'redecided' | 'repaired'
+              readonly eventKey: bigint
+              readonly supersedes: bigint | null
+            }
+          | undefined
       }[]
       readonly before: ReadonlyMap<string, OrderLedger>
       readonly after: ReadonlyMap<string, OrderLedger>

@@ -88,7 +88,9 @@ function conditionOf(
     sql: `(cardinality(${at(0)}::text[]) = 0 or e.event_type = any (${at(0)}::text[]))
       and (${at(1)}::text is null or n.provider || ':' || n.provider_account = ${at(1)})
       and (${at(2)}::timestamptz is null or e.received_at >= ${at(2)}::timestamptz)
-      and (${at(3)}::timestamptz is null or e.received_at < ${at(3)}::timestamptz)`,
+      and (${at(3)}::timestamptz is null or e.received_at < ${at(3)}::timestamptz)
+      -- an app had handled it before Hookledger was there: it has no body, and nothing is to be done
+      and e.via <> 'app'`,
     values: [
       filter.types ?? [],
       filter.source ?? null,
