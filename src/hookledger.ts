@@ -1,19 +1,25 @@
 /**
  * The composition root: options in, the object that users hold out. Nothing else wires parts.
  */
-import { HookledgerParts, type RunOnceResult } from './compose/parts.ts'
+import { HookledgerParts } from './compose/parts.ts'
+import type { RunOnceResult } from './compose/run-once.ts'
+import { endGiven, giveAway } from './compose/doors.ts'
+import { createConfirm, type ConfirmRequest } from './compose/confirm.ts'
 import type { HookledgerOptions } from './compose/options.ts'
 import { HookledgerError } from './core/errors.ts'
 import type { Limits } from './core/limits.ts'
 import { nearest } from './core/nearest.ts'
+import type { Confirmation } from './inbox/confirm.ts'
 import { wakeParts } from './inbox/outcome-parts.ts'
 import { createRequestReceiver, type ReceiveOptions } from './inbox/receive-request.ts'
 import type { IngestOutcome, IngestRequest } from './inbox/receiver.ts'
 import { currentEntitlements, type CurrentEntitlement } from './ledger/current-entitlements.ts'
+import type { GrantEnding } from './ledger/grant.ts'
 import { openOrder } from './ledger/open-order.ts'
 import { logSignals } from './observe/log.ts'
 import type { Executor, Statement } from './postgres/executor.ts'
 import type { StripeEvents } from './providers/stripe-event-types.ts'
+import type { GrantEnd, GrantRequest } from './workflow/grant.ts'
 import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
 import type { AppOperation } from './workflow/outbox-port.ts'
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
@@ -61,13 +67,35 @@ export interface Hookledger {
   openOrder(tx: TransactionLike, order: OpenOrderRequest): Promise<OpenOrderResult>
   /** Operations of the app's own: recorded in its transaction, sent after the commit. */
   readonly outbox: Outbox
+  /**
+   * Gives something away in the app's own transaction: an order of the built-in workflow `grant`, whose id it
+   * answers. Who and why are recorded with it.
+   *
+   * @throws HookledgerError HKL_GRANT_INVALID saying what is wrong; nothing is written then
+   * @example await hookledger.grant(client, { subject: 'user:42', entitlements: ['pro'], reason: 'outage of May 3', actor: 'ada' })
+   */
+  grant(tx: TransactionLike, grant: GrantRequest): Promise<string>
+  /**
+   * Ends a grant in the app's own transaction: it entitles to nothing any more.
+   *
+   * @throws HookledgerError HKL_GRANT_INVALID where no grant has this id
+   */
+  endGrant(tx: TransactionLike, end: GrantEnd): Promise<GrantEnding>
+  /**
+   * For a success page that is faster than the webhook: asks the provider about one record, decides what it
+   * says where that can be done at once, and answers only for the order and the subject that are named.
+   *
+   * @throws HookledgerError HKL_CONFIRM_INVALID, or HKL_RECONCILE_NO_RECORDS where the source cannot be asked
+   * @example await hookledger.confirm({ source: 'stripe', reference: { kind: 'checkout.session', id }, order, subject: `user:${user.id}` })
+   */
+  confirm(request: ConfirmRequest): Promise<Confirmation>
   /** What a subject may use now. */
   entitlements(subject: string): Promise<CurrentEntitlement[]>
   /** Decides and sends what is due within a budget, for hosts with no long-lived worker. */
   runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult>
-  /** Checks, registers and starts a worker and a dispatcher in this process. */
+  /** Checks, registers and starts a worker, a dispatcher and a reconciler in this process. */
   start(options?: { readonly loops?: number }): Promise<void>
-  /** Stops both, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
+  /** Stops them, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
   stop(options?: { readonly timeoutMs?: number }): Promise<void>
 }
 
@@ -91,6 +119,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   if (options.log !== undefined) logSignals(parts.signals, options.log)
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
   let dispatcher: Awaited<ReturnType<HookledgerParts['dispatcher']>> | undefined
+  let reconciler: Awaited<ReturnType<HookledgerParts['reconciler']>> | undefined
   const outbox: Outbox = Object.freeze({
     add: (tx: TransactionLike, operation: AppOperation) =>
       parts.addOperation(appExecutor(tx), operation),
@@ -108,6 +137,11 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
     ingest: (request: IngestRequest) => parts.receiver().ingest(request),
     openOrder: (tx: TransactionLike, order: OpenOrderRequest) => open(parts, tx, order),
     outbox,
+    grant: (tx: TransactionLike, grant: GrantRequest) =>
+      giveAway(parts.database(), appExecutor(tx), grant),
+    endGrant: (tx: TransactionLike, end: GrantEnd) =>
+      endGiven(parts.database(), appExecutor(tx), end),
+    confirm: createConfirm(parts),
     entitlements: (subject: string) => currentEntitlements(parts.database(), subject),
     runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
     start: async (starting: { readonly loops?: number } = {}) => {
@@ -115,14 +149,21 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       await parts.register()
       worker = await parts.worker(starting)
       dispatcher = await parts.dispatcher()
+      reconciler = await parts.reconciler()
       await worker.start()
       dispatcher.start()
+      reconciler.start()
     },
     stop: async (stopping: { readonly timeoutMs?: number } = {}) => {
       const timeoutMs = stopping.timeoutMs ?? 10_000
-      await Promise.all([worker?.stop(timeoutMs), dispatcher?.stop(timeoutMs)])
+      await Promise.all([
+        worker?.stop(timeoutMs),
+        dispatcher?.stop(timeoutMs),
+        reconciler?.stop(timeoutMs),
+      ])
       worker = undefined
       dispatcher = undefined
+      reconciler = undefined
       await parts.close()
     },
   })

@@ -3,7 +3,6 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
-import { nearest } from '../core/nearest.ts'
 import type { Combine } from '../ledger/register.ts'
 import type { FindingPolicy } from '../ledger/findings.ts'
 import type { LogTarget } from '../observe/log.ts'
@@ -12,10 +11,18 @@ import type { Destination } from '../outbox/destination.ts'
 import type { PoolLike } from '../postgres/pool.ts'
 import { defaultSchema, schemaPrefix } from '../postgres/schema-name.ts'
 import type { Source } from '../providers/provider.ts'
+import type { ReconcileSettings } from '../reconciliation/settings.ts'
 import type { Environment } from '../workflow/event.ts'
 import { createRegistry, type PlainHandler, type Registry } from '../workflow/registry.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { shadowed } from '../workflow/shadowed.ts'
+import type { UserExecutor, Workflow } from '../workflow/workflow.ts'
+import { invalid, requireKnown } from './config-problem.ts'
 import { environmentVariable } from './environment.ts'
+import {
+  resolveReconcileOptions,
+  type EscalateOption,
+  type ReconcileConfig,
+} from './reconcile-options.ts'
 
 /** What a user hands to `createHookledger`. */
 export interface HookledgerOptions {
@@ -34,12 +41,41 @@ export interface HookledgerOptions {
   /** How the rows of one subject and entitlement combine; `any` where none is declared. */
   readonly entitlements?: Readonly<Record<string, Combine>> | undefined
   readonly findings?: FindingOptions | undefined
+  /** How the providers' own records are compared with what is here; `false`: not by itself. */
+  readonly reconcile?: Partial<ReconcileSettings> | false | undefined
+  /** Kinds of finding that a pass repairs by itself, recorded with the rule as actor. */
+  readonly autoRepair?: readonly string[] | undefined
+  /** Workflows that decide and record beside an existing handler, and grant and send nothing. */
+  readonly shadow?: readonly string[] | undefined
+  /** What the app itself gives for what is in shadow: asked for by `hookledger shadow`. */
+  readonly appEntitlements?: AppEntitlements | undefined
   readonly limits?: Partial<Limits> | undefined
   /** A pino logger of the app's, or anything with its methods (fields first): one line an outcome. Default: silence. */
   readonly log?: LogTarget | undefined
   /** Why it is safe here that the server does not flush (shown by `doctor`). */
   readonly acceptDurability?: string | undefined
 }
+
+/** One entitlement that the app itself gives. */
+export interface AppEntitlement {
+  readonly subject: string
+  readonly entitlement: string
+  /** Compared where it is given. */
+  readonly quantity?: number | bigint | string | null | undefined
+  /** Compared where it is given; null: without an end. */
+  readonly validUntil?: Date | null | undefined
+}
+
+/**
+ * Answers what the app's own handlers give these subjects, for the workflows in shadow and nothing else. `db`
+ * is read-only.
+ *
+ * @example async ({ db, subjects }) => (await db.query('select subject, plan as entitlement from app.plans where subject = any ($1)', [subjects])).rows
+ */
+export type AppEntitlements = (input: {
+  readonly db: UserExecutor
+  readonly subjects: readonly string[]
+}) => Promise<readonly AppEntitlement[]>
 
 /** Who answers for findings and by when. */
 export interface FindingOptions {
@@ -50,6 +86,8 @@ export interface FindingOptions {
   /** Hours until a finding is due. Defaults: lag 24, contradiction 72. */
   readonly dueHours?:
     { readonly lag?: number | undefined; readonly contradiction?: number | undefined } | undefined
+  /** Sends an operation to this destination when a finding has been overdue for so many hours. Default `[0, 24]`. */
+  readonly escalate?: EscalateOption | undefined
 }
 
 /** A configured source with everything decided. */
@@ -61,7 +99,7 @@ export interface ConfiguredSource {
 }
 
 /** The options with every default filled in. */
-export interface ResolvedConfig {
+export interface ResolvedConfig extends ReconcileConfig {
   readonly database: PoolLike | string | undefined
   readonly schemaName: string
   readonly environment: Environment
@@ -72,6 +110,8 @@ export interface ResolvedConfig {
   readonly registry: Registry
   readonly limits: Limits
   readonly findings: FindingPolicy
+  readonly shadow: ReadonlySet<string>
+  readonly appEntitlements: AppEntitlements | undefined
   readonly entitlementRules: Readonly<Record<string, Combine>>
   readonly acceptDurability: string | undefined
 }
@@ -86,6 +126,10 @@ const known: readonly (keyof HookledgerOptions)[] = [
   'destinations',
   'entitlements',
   'findings',
+  'reconcile',
+  'autoRepair',
+  'shadow',
+  'appEntitlements',
   'limits',
   'log',
   'acceptDurability',
@@ -104,7 +148,10 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     requireKnown('limit', key, Object.keys(defaultLimits))
   const environment = environmentOf(options)
   const sources = resolveSources(options, environment)
-  const workflows = [...(options.workflows ?? [])]
+  const inShadow = new Set(options.shadow ?? [])
+  const workflows = (options.workflows ?? []).map((each) =>
+    inShadow.has(each.name) ? shadowed(each) : each,
+  )
   const handlers = [...(options.handlers ?? [])]
   const destinations = resolveDestinations(options.destinations ?? {})
   for (const workflow of workflows) {
@@ -117,6 +164,8 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     requireKnown('source of a handler', handler.source, sources.keys())
   const schemaName = options.schema ?? environmentVariable('HOOKLEDGER_SCHEMA') ?? defaultSchema
   schemaPrefix(schemaName)
+  if (options.appEntitlements !== undefined && typeof options.appEntitlements !== 'function')
+    throw invalid('appEntitlements must be a function: async ({ db, subjects }) => rows')
   if (options.acceptDurability !== undefined && options.acceptDurability.trim() === '') {
     throw invalid('acceptDurability must say why it is safe here')
   }
@@ -131,6 +180,12 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     registry: createRegistry(workflows, handlers),
     limits: resolveLimits(options.limits ?? {}),
     findings: resolveFindings(options.findings ?? {}),
+    ...resolveReconcileOptions(
+      { ...options, escalate: options.findings?.escalate },
+      destinations.keys(),
+    ),
+    shadow: resolveShadow(options.shadow ?? [], workflows),
+    appEntitlements: options.appEntitlements,
     entitlementRules: resolveRules(options.entitlements ?? {}),
     acceptDurability: options.acceptDurability,
   })
@@ -228,22 +283,17 @@ function resolveFindings(given: FindingOptions): FindingPolicy {
   }
 }
 
+function resolveShadow(
+  given: readonly string[],
+  workflows: readonly Workflow[],
+): ReadonlySet<string> {
+  const names = workflows.map(({ name }) => name)
+  for (const name of given) requireKnown('workflow in shadow', name, names)
+  return new Set(given)
+}
+
 function resolveRules(rules: Readonly<Record<string, Combine>>): Readonly<Record<string, Combine>> {
   for (const [name, rule] of Object.entries(rules))
     requireKnown(`rule of entitlement "${name}"`, rule, ['any', 'max', 'sum'])
   return rules
-}
-
-function requireKnown(what: string, value: string, names: Iterable<string>): void {
-  const all = [...names]
-  if (all.includes(value)) return
-  const near = nearest(value, all)
-  throw new HookledgerError(
-    'HKL_CONFIG_UNKNOWN_NAME',
-    `unknown ${what} "${String(value).slice(0, 80)}"${near === null ? '' : `, did you mean "${near}"?`}`,
-  )
-}
-
-function invalid(message: string): HookledgerError {
-  return new HookledgerError('HKL_CONFIG_INVALID', message)
 }

@@ -3,10 +3,9 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { createSignals, type Signals } from '../core/signals.ts'
-import { runBatch, runSuspect } from '../inbox/run-batch.ts'
+import { runBatch } from '../inbox/run-batch.ts'
 import { Receiver } from '../inbox/receiver.ts'
-import { createScan } from '../inbox/scan.ts'
-import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
+import type { SweepContext } from '../inbox/sweep.ts'
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import {
@@ -16,13 +15,14 @@ import {
   registerWorkflows,
   type ConfigurationVersion,
 } from '../ledger/register.ts'
+import { registerShadows } from '../ledger/shadow.ts'
 import { registerDestinations } from '../outbox/destination-row.ts'
 import type { Dispatcher } from '../outbox/dispatcher.ts'
 import { createOutboxPort } from '../outbox/outbox-port.ts'
 import { requireHealthy } from '../postgres/doctor.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import type { Repairs } from '../reconciliation/repair/repairs.ts'
 import { installation, type Installation } from '../postgres/migrate.ts'
-import { describeDatabaseError } from '../postgres/sqlstate.ts'
 import { createDatabase, createPool } from '../postgres/pool.ts'
 import { checkWorkflow } from '../workflow/check-workflow.ts'
 import type { AppOperation } from '../workflow/outbox-port.ts'
@@ -35,19 +35,16 @@ import { resolveOptions } from './options.ts'
 import { outboxWrites } from './outbox-writes.ts'
 import { emitOutcomes } from './outcome-signals.ts'
 import { outboxActs, outboxDispatcher, type OutboxActs, type OutboxParts } from './outbox.ts'
+import { createReconciler, type Reconciler, type ReconcilerOptions } from './reconciliation.ts'
+import { repairsOf } from './repairs.ts'
+import { decideUntil, RunOnce, type RunOnceResult } from './run-once.ts'
+import { watchShadow } from './shadow-watch.ts'
 import { inboxSources, sourceLookup } from './sources.ts'
 import { runUpkeep, upkeepOnArrival } from './upkeep.ts'
 import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
 
-/** What `runOnce` came to. */
-export interface RunOnceResult {
-  /** Events that were decided. */
-  readonly events: number
-  /** Operations that ended. */
-  readonly operations: number
-  /** True when nothing was left to do, false when the budget ended first. */
-  readonly idle: boolean
-}
+/** How long a pass decides at a time what it waits for, in milliseconds. */
+const decideMs = 1000
 
 /** The wired parts behind a {@link Hookledger}: for its own server, command line and testing kit. */
 export class HookledgerParts {
@@ -62,7 +59,7 @@ export class HookledgerParts {
   #installation: Promise<Installation> | undefined
   #registered: Promise<{ readonly warnings: readonly string[] }> | undefined
   #areStatesKnown = false
-  #upkeptAt: number | undefined
+  readonly #runOnce: RunOnce = new RunOnce()
 
   constructor(options: HookledgerOptions) {
     this.#options = options
@@ -173,7 +170,8 @@ export class HookledgerParts {
     const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
     const outbox = createOutboxPort((await this.installation()).id, config.destinations)
     for (const workflow of checksWorkflows ? config.workflows : []) {
-      warnings.push(...checkWorkflow(workflow, sends, outbox).map((each) => each.message))
+      const declared = workflow.shadowOf ?? workflow
+      warnings.push(...checkWorkflow(declared, sends, outbox).map((each) => each.message))
     }
     const registered = await registerWorkflows(
       this.database(),
@@ -184,6 +182,7 @@ export class HookledgerParts {
     this.#areStatesKnown = true
     warnings.push(...(await registerDestinations(this.database(), config.destinations)))
     warnings.push(...registered.warnings)
+    warnings.push(...(await registerShadows(this.database(), config.workflows)))
     for (const message of warnings) this.signals.emit('config.warned', { message })
     return { warnings }
   }
@@ -262,13 +261,17 @@ export class HookledgerParts {
       {
         work,
         sweep,
-        upkeep: async () => void (await runUpkeep(work.db, work.limits)),
+        upkeep: async () => {
+          await runUpkeep(work.db, work.limits)
+          await watchShadow(work.db, this.config, this.signals)
+        },
       },
       options,
     )
     const unhear = [
       this.signals.on('inbox.events.stored', () => worker.wake()),
       this.signals.on('outbox.events.woken', () => worker.wake()),
+      this.signals.on('reconcile.events.injected', () => worker.wake()),
     ]
     return {
       ...worker,
@@ -302,6 +305,31 @@ export class HookledgerParts {
     }
   }
 
+  /** The reconcile role of this process, and passes by hand. Nothing runs before it is started. */
+  async reconciler(options: ReconcilerOptions = {}): Promise<Reconciler> {
+    const installed = await this.installation()
+    const { config, signals } = this
+    const work = options.decides === true ? (await this.contexts()).work : null
+    const repairs = await this.repairs()
+    return createReconciler({
+      db: this.database(),
+      installed,
+      config,
+      signals,
+      autoRepair: (signal) => repairs.automatic(config.autoRepair, signal),
+      decide:
+        work === null
+          ? undefined
+          : () => decideUntil({ work, signals }, performance.now() + decideMs),
+    })
+  }
+
+  /** What a person, or a rule of the configuration, does about findings. */
+  repairs(): Promise<Repairs> {
+    const { config, signals } = this
+    return repairsOf({ db: this.database(), config, signals })
+  }
+
   /** What a person decides about operations. */
   async outboxActs(): Promise<OutboxActs> {
     return outboxActs(await this.#outboxParts())
@@ -323,55 +351,11 @@ export class HookledgerParts {
     const until = performance.now() + options.budgetMs
     const contexts = await this.contexts()
     const dispatcher = outboxDispatcher(await this.#outboxParts())
-    await sweepOnce(contexts.sweep)
-    let events = 0
-    let operations = 0
-    // what was decided may have to be sent, and what was sent may let a waiting event be decided
-    for (let more = true; more;) {
-      const decided = await this.#decideUntil(contexts.work, until)
-      events += decided.events
-      if (!decided.idle) return { events, operations, idle: false }
-      const dispatched = await dispatcher.drain(until)
-      operations += dispatched.operations
-      if (!dispatched.idle) return { events, operations, idle: false }
-      more = dispatched.operations > 0
-    }
-    await this.#upkeepOnce()
-    return { events, operations, idle: true }
-  }
-
-  async #decideUntil(
-    work: WorkContext,
-    until: number,
-  ): Promise<{ readonly events: number; readonly idle: boolean }> {
-    const scan = createScan(work)
-    let events = 0
-    for (let more = true; more;) {
-      if (performance.now() >= until) return { events, idle: false }
-      const next = await scan.next()
-      const suspect = next.more ? null : await runSuspect(work)
-      const settled = [...next.report.settled, ...(suspect?.settled ?? [])]
-      emitOutcomes(this.signals, settled)
-      events += settled.length
-      more = next.more || (suspect !== null && suspect.settled.length > 0)
-    }
-    return { events, idle: true }
-  }
-
-  /** A host without a long-lived worker still needs partitions ahead and retention, now and then. */
-  async #upkeepOnce(): Promise<void> {
-    const now = performance.now()
-    if (this.#upkeptAt !== undefined && now - this.#upkeptAt < 3_600_000) return
-    this.#upkeptAt = now
-    try {
-      await runUpkeep(this.database(), this.config.limits)
-    } catch (error) {
-      // the events are decided: somebody in the way of a partition must not look like a failure of theirs
-      this.signals.emit('worker.loop.failed', {
-        loop: 'upkeep',
-        message: describeDatabaseError(error),
-      })
-    }
+    const { limits } = this.config
+    return this.#runOnce.run(
+      { ...contexts, db: this.database(), dispatcher, limits, signals: this.signals },
+      until,
+    )
   }
 
   /** Works off exactly these events, if they are ready. */

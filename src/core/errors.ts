@@ -45,6 +45,17 @@ export const errorCodes: Readonly<Record<ErrorCode, boolean>> = {
   HKL_OUTBOX_OPERATION_UNKNOWN: false,
   HKL_OUTBOX_NOT_OPEN: false,
   HKL_OUTBOX_UNDECIDED: false,
+  HKL_RECONCILE_NO_RECORDS: false,
+  HKL_RECONCILE_UNAVAILABLE: true,
+  HKL_RECONCILE_INCOMPLETE: true,
+  HKL_FINDING_UNKNOWN: false,
+  HKL_FINDING_NOT_OPEN: false,
+  HKL_REPAIR_CHANGED: false,
+  HKL_REPAIR_CHOICE: false,
+  HKL_REPAIR_IMPOSSIBLE: false,
+  HKL_GRANT_INVALID: false,
+  HKL_ADOPT_INVALID: false,
+  HKL_CONFIRM_INVALID: false,
 }
 
 /** One of the codes of the catalogue. */
@@ -88,6 +99,17 @@ export type ErrorCode =
   | 'HKL_OUTBOX_OPERATION_UNKNOWN'
   | 'HKL_OUTBOX_NOT_OPEN'
   | 'HKL_OUTBOX_UNDECIDED'
+  | 'HKL_RECONCILE_NO_RECORDS'
+  | 'HKL_RECONCILE_UNAVAILABLE'
+  | 'HKL_RECONCILE_INCOMPLETE'
+  | 'HKL_FINDING_UNKNOWN'
+  | 'HKL_FINDING_NOT_OPEN'
+  | 'HKL_REPAIR_CHANGED'
+  | 'HKL_REPAIR_CHOICE'
+  | 'HKL_REPAIR_IMPOSSIBLE'
+  | 'HKL_GRANT_INVALID'
+  | 'HKL_ADOPT_INVALID'
+  | 'HKL_CONFIRM_INVALID'
 
 /** An error with a code, and a message that says what to do next. */
 export class HookledgerError extends Error {

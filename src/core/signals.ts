@@ -45,6 +45,12 @@ export interface SignalMap {
   }
   /** It answers again. */
   'outbox.destination.resumed': { readonly destination: string }
+  /** Events that never arrived were put into the inbox; a worker in the same process wakes on it. */
+  'reconcile.events.injected': { readonly source: string; readonly events: number }
+  /** A pass over one source ended. */
+  'reconcile.run.ended': ReconcileRunEnd
+  /** A finding is past its due date; told once a step. */
+  'findings.overdue': OverdueFinding
   /** A warning of the start checks. */
   'config.warned': { readonly message: string }
 }
@@ -99,6 +105,36 @@ export interface FailedAttempt {
   readonly error: string | null
   /** Milliseconds until the next attempt; null: a person is asked. */
   readonly nextInMs: number | null
+}
+
+/** What a pass over one source came to. */
+export interface ReconcileRunEnd {
+  readonly runId: string
+  readonly source: string
+  readonly how: 'scheduled' | 'deep' | 'manual' | 'range'
+  readonly state: 'complete' | 'incomplete' | 'failed'
+  /** Why it is not complete. */
+  readonly error: string | null
+  readonly calls: number
+  readonly records: number
+  readonly injected: number
+  /** Findings opened, or open again. */
+  readonly opened: number
+  readonly closed: number
+  readonly repaired: number
+  readonly durationMs: number
+}
+
+/** A finding past its due date. */
+export interface OverdueFinding {
+  readonly findingId: string
+  readonly kind: string
+  readonly severity: string
+  readonly owner: string
+  readonly orderId: string | null
+  readonly dueAt: Date
+  /** Which step of being overdue it is, from 1. */
+  readonly step: number
 }
 
 /** A name of a signal. */

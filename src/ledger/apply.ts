@@ -91,21 +91,21 @@ function decisionsPart(s: string, batch: LedgerBatch): WritePart | null {
     name: 'decided',
     sql: `decided as (
       insert into ${s}ledger_decisions (decision_id, event_key, order_id, workflow, kind, final, from_state, to_state,
-        entitles, reason, evidence, workflow_version, attempts, actor)
+        entitles, reason, evidence, workflow_version, attempts, supersedes, actor)
       select decision_id, event_key, order_id, workflow, kind, final, from_state, to_state,
-        entitles, reason, evidence::jsonb, workflow_version, attempts, :14::text
+        entitles, reason, evidence::jsonb, workflow_version, attempts, supersedes, :15::text
       from unnest(:1::bigint[], :2::bigint[], :3::text[], :4::text[], :5::text[], :6::boolean[], :7::text[], :8::text[],
-        :9::boolean[], :10::text[], :11::text[], :12::text[], :13::smallint[])
+        :9::boolean[], :10::text[], :11::text[], :12::text[], :13::smallint[], :14::bigint[])
         as n(decision_id, event_key, order_id, workflow, kind, final, from_state, to_state,
-          entitles, reason, evidence, workflow_version, attempts)
+          entitles, reason, evidence, workflow_version, attempts, supersedes)
       returning 1)`,
     values: [
       column((o) => o.decisionId.toString()),
-      column((o) => o.event.key.toString()),
+      column((o, { recordedAs }) => (recordedAs?.eventKey ?? o.event.key).toString()),
       column((o) => o.orderId),
       column((o) => o.workflow),
-      column((o) => o.kind),
-      column((o) => isFinal(o.kind)),
+      column((o, { recordedAs }) => recordedAs?.kind ?? o.kind),
+      column((o, { recordedAs }) => recordedAs !== undefined || isFinal(o.kind)),
       column((o) => o.from),
       column((o) => o.to),
       column((o) => o.entitles),
@@ -113,6 +113,7 @@ function decisionsPart(s: string, batch: LedgerBatch): WritePart | null {
       column((o) => (Object.keys(o.evidence).length === 0 ? null : storable(toJson(o.evidence)))),
       column((o) => o.workflowVersion),
       column((_, each) => Math.min(each.attempts, 32767)),
+      column((_, { recordedAs }) => recordedAs?.supersedes?.toString() ?? null),
       batch.actor,
     ],
     expected: rows.length,

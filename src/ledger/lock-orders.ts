@@ -67,6 +67,11 @@ async function lockExisting(
     repeated: true,
     values: [ids],
   })
+  return ledgersOf(rows)
+}
+
+/** Orders out of rows, which must come with the order before all that hangs on it. */
+export function ledgersOf(rows: readonly LedgerRow[]): Map<string, OrderLedger> {
   const ledgers = new Map<string, OrderLedger>()
   for (const row of rows) {
     const ledger = ledgers.get(row.order_id)
@@ -155,7 +160,8 @@ function newLedger(order: NewOrder): OrderLedger {
   }
 }
 
-interface LedgerRow {
+/** A row of an order or of what hangs on it, in columns that all of them share. */
+export interface LedgerRow {
   /** `order`, `payment`, `entitlement`, `operation`, or `effect <type>`. Orders come first. */
   kind: string
   order_id: string

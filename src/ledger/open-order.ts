@@ -15,7 +15,7 @@ import {
   type OpeningAnswer,
 } from '../workflow/opening.ts'
 import type { OrderLedger } from '../workflow/order.ts'
-import { entitles, type Workflow } from '../workflow/workflow.ts'
+import { recordedEntitles, type Workflow } from '../workflow/workflow.ts'
 import { findingsPart, type FindingPolicy } from './findings.ts'
 import { orderKind } from './names.ts'
 
@@ -167,7 +167,7 @@ function openedPart(
       ledger.id,
       workflow.name,
       ledger.state,
-      entitles(workflow, ledger.state),
+      recordedEntitles(workflow, ledger.state),
       JSON.stringify(figures),
       workflow.version,
       actor,

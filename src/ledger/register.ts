@@ -201,8 +201,9 @@ async function replayable(
   const s = db.schema
   if (added.length === 0) return []
   const ignored = await tx.query<{ event_type: string; events: string }>({
-    text: `select event_type, count(*) as events from ${s}inbox_ignored where event_type = any ($1::text[])
-      group by event_type order by event_type`,
+    // what was adopted has no body, and was handled by the app
+    text: `select event_type, count(*) as events from ${s}inbox_ignored
+      where event_type = any ($1::text[]) and reason <> 'adopted' group by event_type order by event_type`,
     values: [added],
   })
   return ignored.map(

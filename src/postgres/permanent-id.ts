@@ -13,3 +13,8 @@ export function permanentId(namespace: string, parts: readonly string[]): string
   const hex = bytes.toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
+
+/** The id of an operation that the app asks for itself, under a key of its own. */
+export function appOperationId(installationId: string, destination: string, key: string): string {
+  return permanentId(installationId, ['app', destination, key])
+}

@@ -86,7 +86,13 @@ const records = select(
   'entitlements',
   'entitlement_rules',
   'findings',
+  'reconciliation_checkpoints',
+  'reconciliation_runs',
+  'repairs',
   'operator_acts',
+  'shadow_workflows',
+  'shadow_comparisons',
+  'shadow_differences',
   'retention',
   'webhook_inbox',
   'decisions',
@@ -160,11 +166,34 @@ const worker: readonly Right[] = [
     'entitlements',
   ],
   [
-    'insert, update (state, owner, evidence, due_at, last_seen_at, closed_at, times_seen)',
+    'insert, update (state, owner, order_id, event_key, evidence, due_at, last_seen_at, closed_at, times_seen, source_id, reference, dismissed_until, dismissed_evidence, closed_because, escalations)',
     'table',
     'findings',
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
+  ['insert (workflow), update (since, ended_at)', 'table', 'shadow_workflows'],
+  ['insert, update (compared_at, subjects, differences, too_young)', 'table', 'shadow_comparisons'],
+  [
+    'insert, delete, update (kind, here, there, order_ids, last_seen_at)',
+    'table',
+    'shadow_differences',
+  ],
+  // how far a provider's records were looked at, and what each pass saw; repairs are added, and verified once
+  [
+    'insert (source_id, kind, through), update (through, version, window_from, window_to, slice_from, slice_to, cursor, run_id, deep_at, moved_at)',
+    'table',
+    'reconciliation_checkpoints',
+  ],
+  [
+    'insert (run_id, source, how, actor), update (state, coverage, calls, injected, opened, closed, repaired, error, seen_at, compared_at, finished_at), delete',
+    'table',
+    'reconciliation_runs',
+  ],
+  [
+    'insert (repair_id, finding_id, plan, reason, actor, order_id, previous_state, new_state, decision_id), update (verified_at)',
+    'table',
+    'repairs',
+  ],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
   [
     'insert (operation_id, destination, order_id, effect_type, effect_reference, name, decision_id, request_sha256, request_bytes, while_states, promise, window_ms)',
@@ -191,8 +220,22 @@ const worker: readonly Right[] = [
   ['insert (order_id), delete, update (order_id)', 'table', 'outbox_wakes'],
   ['usage', 'sequence', 'outbox_lease_seq'],
   ...execute('claimed_events(bigint[])', 'claimed_payloads(bigint[])', 'locked_orders(text[])'),
+  // events that did not come as a delivery: made from a provider's records, or acts of persons
+  ['insert (provider, provider_account, environment)', 'table', 'sources'],
+  [
+    'insert (source_id, event_id, event_type, via, occurred_at, api_version, body_sha256, body_bytes)',
+    'table',
+    'inbox_events',
+  ],
+  ['insert (event_key, received_on, body)', 'table', 'payloads'],
+  // recorded like every reading by a person, and only of what is decided anew
+  ...execute('redecidable_payload(bigint, text, text)'),
   // the bytes of what it holds a lease of, and of nothing else
-  ...execute('leased_requests(bigint[])'),
+  ...execute(
+    'leased_requests(bigint[])',
+    'unpark_orders(text, text[])',
+    'dispatch_round(text, text, integer, double precision, integer, integer, timestamptz, boolean, uuid[], bigint[], bigint[], integer[], text[], text[], text[])',
+  ),
   ...upkeep,
 ]
 

@@ -9,7 +9,7 @@ import { recordedPayment, type EffectSend, type SortedChange } from './sorted-ch
 import type { LedgerEntitlement, LedgerPayment, Operation, OrderLedger } from './order.ts'
 import type { OperationDraft } from './outbox-port.ts'
 import type { FindingDraft, Outcome, OutcomeKind, PaymentOutcome } from './outcome.ts'
-import { entitles } from './workflow.ts'
+import { entitles, grants, recordedEntitles } from './workflow.ts'
 
 const kinds = {
   fulfill: 'fulfilled',
@@ -25,7 +25,9 @@ export function applyChanges(
 ): Outcome {
   const { ledger, claim, decision, workflow, decisionId } = change
   // first: a body that cannot be encoded throws, and must leave the order as it was
-  const operations = draftOperations(change)
+  const drafts = draftOperations(change)
+  const isShadow = workflow.shadowOf !== undefined
+  const operations = isShadow ? noOperations : drafts
   const from = ledger.state
   const wanted = decision.entitle === undefined ? null : wholeSet(decision.entitle)
   const recorded = recordedPayment(change)
@@ -36,7 +38,8 @@ export function applyChanges(
   if (ledger.subject === null && decision.subject !== undefined) ledger.subject = decision.subject
   ledger.state = to
   ledger.version += 1n
-  const difference = stateEntitlements(ledger, wanted, entitles(workflow, to), decisionId)
+  const difference = stateEntitlements(ledger, wanted, grants(workflow, to), decisionId)
+  const evidence = evidenceOf(change, difference, operations)
   return {
     decisionId,
     event: claim.event,
@@ -47,8 +50,8 @@ export function applyChanges(
     workflowVersion: workflow.version,
     from,
     to,
-    entitles: entitles(workflow, to),
-    evidence: evidenceOf(change, difference, operations),
+    entitles: recordedEntitles(workflow, to),
+    evidence: isShadow ? { ...evidence, ...wouldHave(change, to, drafts) } : evidence,
     payment: recorded === undefined ? change.payment : null,
     appliesPayment: change.paymentIsNew && recorded !== undefined ? recorded.id : null,
     effects: change.fresh,
@@ -62,6 +65,24 @@ export function applyChanges(
 }
 
 const noOperations: readonly OperationDraft[] = Object.freeze([])
+
+/** What a decision in shadow left to the handler beside which it was made. */
+function wouldHave(
+  { ledger, workflow }: SortedChange,
+  to: string,
+  drafts: readonly OperationDraft[],
+): Record<string, unknown> {
+  const stated = entitles(workflow, to) ? ledger.entitlements.filter((row) => row.stated) : []
+  return {
+    shadow: true,
+    ...(stated.length > 0 && {
+      would_grant: stated.map((row) => `${row.subject} ${row.entitlement}`),
+    }),
+    ...(drafts.length > 0 && {
+      would_send: drafts.map(({ destination, name }) => `${name} to ${destination}`),
+    }),
+  }
+}
 
 /** What the new effects send, with the exact bytes: made once, when nothing else can refuse the change. */
 function draftOperations(change: SortedChange): readonly OperationDraft[] {
@@ -105,7 +126,7 @@ function recordedOperation(draft: OperationDraft): Operation {
 /** What the workflow declared, and what the decision names, makes and changes. */
 function evidenceOf(
   change: SortedChange,
-  { granted, revoked }: Difference,
+  { granted, revoked, stated }: Difference,
   operations: readonly OperationDraft[],
 ): Record<string, unknown> {
   const { decision, payment, absorbed, fresh } = change
@@ -122,6 +143,7 @@ function evidenceOf(
   if (operations.length > 0) evidence['operations'] = operations.map((each) => each.operationId)
   if (granted.length > 0) evidence['granted'] = granted
   if (revoked.length > 0) evidence['revoked'] = revoked
+  if (stated !== undefined) evidence['stated'] = stated
   return evidence
 }
 
@@ -156,6 +178,8 @@ function wholeSet(claims: readonly EntitlementClaim[]): Map<string, EntitlementC
 interface Difference {
   readonly granted: string[]
   readonly revoked: string[]
+  /** How much and until when, of rows that changed and are or were not simply one for ever. */
+  stated?: Record<string, { readonly quantity: number; readonly valid_until: string | null }>
 }
 
 /**
@@ -192,6 +216,35 @@ export function stateEntitlements(
     }
     next.push({ ...row, active, grantedBy: active && !row.active ? decisionId : row.grantedBy })
   }
+  noteFigures(difference, ledger.entitlements, next)
   ledger.entitlements = next
   return difference
+}
+
+/** What else than being there a row says is told too, so that it can be held against its decisions later. */
+function noteFigures(
+  difference: Difference,
+  before: readonly LedgerEntitlement[],
+  after: readonly LedgerEntitlement[],
+): void {
+  for (const row of after) {
+    const old = before.find(
+      (each) => each.subject === row.subject && each.entitlement === row.entitlement,
+    )
+    if (isPlain(row) && (old === undefined || isPlain(old))) continue
+    const until = row.validUntil?.getTime()
+    if (old !== undefined && old.quantity === row.quantity && old.validUntil?.getTime() === until)
+      continue
+    difference.stated = {
+      ...difference.stated,
+      [`${row.subject} ${row.entitlement}`]: {
+        quantity: row.quantity,
+        valid_until: row.validUntil?.toISOString() ?? null,
+      },
+    }
+  }
+}
+
+function isPlain({ quantity, validUntil }: LedgerEntitlement): boolean {
+  return quantity === 1 && validUntil === null
 }

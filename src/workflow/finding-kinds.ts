@@ -25,6 +25,19 @@ const kinds: Readonly<Record<FindingKind, Pick<FindingDraft, 'class' | 'severity
   dead_event: { class: 'lag', severity: 'high' },
   operation_dead: { class: 'contradiction', severity: 'high' },
   operation_uncertain: { class: 'lag', severity: 'high' },
+  event_missing: { class: 'lag', severity: 'medium' },
+  paid_there: { class: 'contradiction', severity: 'high' },
+  paid_here: { class: 'contradiction', severity: 'high' },
+  refunded_there: { class: 'contradiction', severity: 'high' },
+  payment_without_order: { class: 'contradiction', severity: 'high' },
+  order_stuck: { class: 'lag', severity: 'low' },
+  entitlement_without_state: { class: 'contradiction', severity: 'high' },
+  dispute_unseen: { class: 'contradiction', severity: 'high' },
+  tampered: { class: 'contradiction', severity: 'high' },
+  beyond_reach: { class: 'contradiction', severity: 'high' },
+  effect_without_event: { class: 'contradiction', severity: 'medium' },
+  source_silent: { class: 'lag', severity: 'medium' },
+  endpoint_unfit: { class: 'contradiction', severity: 'high' },
 }
 
 /** A kind of finding that the engine makes by itself. */
@@ -48,6 +61,19 @@ export type FindingKind =
   | 'dead_event'
   | 'operation_dead'
   | 'operation_uncertain'
+  | 'event_missing'
+  | 'paid_there'
+  | 'paid_here'
+  | 'refunded_there'
+  | 'payment_without_order'
+  | 'order_stuck'
+  | 'entitlement_without_state'
+  | 'dispute_unseen'
+  | 'tampered'
+  | 'beyond_reach'
+  | 'effect_without_event'
+  | 'source_silent'
+  | 'endpoint_unfit'
 
 /** The kinds that the engine makes by itself, for documentation. */
 export const findingKinds: readonly FindingKind[] = Object.keys(kinds) as FindingKind[]

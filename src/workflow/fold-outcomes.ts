@@ -10,7 +10,7 @@ import {
   type PaymentOutcome,
 } from './outcome.ts'
 import type { Claim } from './resolve-event.ts'
-import { entitles } from './workflow.ts'
+import { recordedEntitles } from './workflow.ts'
 
 /** Where an outcome is made: the event, its order, and the id of its decision. */
 export interface At {
@@ -33,7 +33,7 @@ export function plainOutcome(at: At, kind: OutcomeKind, reason: string): Outcome
     workflowVersion: claim.candidate.workflow.version,
     from: ledger.state,
     to: ledger.state,
-    entitles: entitles(claim.candidate.workflow, ledger.state),
+    entitles: recordedEntitles(claim.candidate.workflow, ledger.state),
     evidence: emptyOutcome.evidence,
     payment: null,
     appliesPayment: null,

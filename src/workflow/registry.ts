@@ -2,6 +2,7 @@
  * Which workflows and handlers look at which types of which source.
  */
 import { HookledgerError } from '../core/errors.ts'
+import { grantWorkflow } from './grant-workflow.ts'
 import type { HandlerOutbox } from './outbox-port.ts'
 import type { AnyEvent, EventHandler, UserExecutor, Workflow } from './workflow.ts'
 import type { Resolution } from './resolution.ts'
@@ -44,8 +45,8 @@ export interface Registry {
 /**
  * Builds the registry.
  *
- * @throws HookledgerError HKL_WORKFLOW_INVALID for two workflows of one name, or two plain handlers
- * of one type.
+ * @throws HookledgerError HKL_WORKFLOW_INVALID for two workflows of one name, one of a reserved name, or
+ * two plain handlers of one type.
  */
 export function createRegistry(
   workflows: readonly Workflow[],
@@ -67,6 +68,12 @@ export function createRegistry(
     return found
   }
   for (const workflow of workflows) {
+    if (workflow.name === grantWorkflow.name) {
+      throw new HookledgerError(
+        'HKL_WORKFLOW_INVALID',
+        `the workflow name "${workflow.name}" is reserved for what is given away: choose another`,
+      )
+    }
     if (byName.has(workflow.name)) {
       throw new HookledgerError(
         'HKL_WORKFLOW_INVALID',

@@ -130,11 +130,26 @@ export interface Workflow {
   readonly compare: Compare | undefined
   readonly accepts: Accepts | undefined
   readonly histories: readonly History[] | undefined
+  /**
+   * Set where this is a workflow in shadow: as it was declared. It decides and records, and neither grants
+   * nor sends, nor runs its effects' SQL.
+   */
+  readonly shadowOf?: Workflow | undefined
 }
 
-/** Whether a state entitles. */
+/** Whether a state is declared to entitle. */
 export function entitles(workflow: Workflow, state: string): boolean {
   return workflow.states.get(state)?.entitles === true
+}
+
+/** Whether an order in this state entitles now: nothing does in shadow. */
+export function grants(workflow: Workflow, state: string): boolean {
+  return workflow.shadowOf === undefined && entitles(workflow, state)
+}
+
+/** What a decision records of it. Null in shadow: the database lets no entitlement name such a decision. */
+export function recordedEntitles(workflow: Workflow, state: string): boolean | null {
+  return workflow.shadowOf === undefined ? entitles(workflow, state) : null
 }
 
 /** Whether `to` can be reached from `from` in any number of transitions. */

@@ -53,13 +53,19 @@ async function catalog(db: Database): Promise<string[]> {
 /** Takes back what the migrations after the fourth made. */
 const undoneAfterFourth = [
   'alter table ledger_decisions drop constraint ledger_decisions_entitles_check',
-  'drop function if exists claimed_events, locked_orders, leased_requests, read_operation, is_request_intact, drop_requests cascade',
+  'drop function if exists claimed_events, locked_orders, leased_requests, unpark_orders, dispatch_round, read_operation, is_request_intact, drop_requests, redecidable_payload cascade',
   `do $$ declare name text; begin
      for name in select relname from pg_class
-       where relnamespace = current_schema::regnamespace and relkind = 'r' and (relname like 'outbox%' or relname = 'operation_reads')
+       where relnamespace = current_schema::regnamespace and relkind = 'r'
+         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_)'
      loop execute format('drop table %I cascade', name); end loop;
    end $$`,
   'drop sequence if exists outbox_lease_seq',
+  'drop function if exists refuse_repair_change cascade',
+  'drop index if exists ledger_decisions_decided_idx, ledger_payments_recorded_idx, orders_opened_idx, findings_kind_idx, findings_dismissed_idx',
+  `alter table findings drop constraint if exists findings_dismissed_check, drop column if exists source_id,
+     drop column if exists reference, drop column if exists dismissed_until, drop column if exists dismissed_evidence,
+     drop column if exists closed_because, drop column if exists escalations`,
 ]
 
 describe('migrate', () => {
@@ -165,7 +171,7 @@ describe('migrate', () => {
     } finally {
       client.query = original
     }
-  })
+  }, 120_000)
 })
 
 describe('migrating beside running processes', () => {

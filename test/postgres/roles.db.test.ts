@@ -313,7 +313,6 @@ describe('the worker', () => {
     'select 1 from payloads where length(body) > 1',
     'select body from payloads_held',
     'delete from payloads',
-    `insert into payloads values (1, current_date, 'x')`,
     `insert into payloads_held values (1, 'x')`,
     `select read_payload(1, 'because', 'me')`,
     'select * from payload_reads',

@@ -1,0 +1,7 @@
+/** What a person decides about findings, for the command line. */
+export {
+  assignFinding,
+  dismissFinding,
+  type FindingActBy,
+  type FindingActReport,
+} from '../reconciliation/finding-acts.ts'

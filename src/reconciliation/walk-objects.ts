@@ -1,0 +1,48 @@
+/**
+ * The provider's objects, which tell what events cannot: each is decided on a copy of its order, and what
+ * would change something here is put into the inbox as the webhook would have carried it.
+ */
+import type { Executor } from '../postgres/executor.ts'
+import { injectEvents, type NewEvent } from './inject.ts'
+import { missingEvents } from './missing-events.ts'
+import type { PassContext, SourceRun, WalkTarget } from './pass-context.ts'
+import type { WindowSeen } from './ports.ts'
+import { requireStorable } from './storable-event.ts'
+import type { Injections } from './walk-events.ts'
+import type { PreparePage } from './walk.ts'
+
+/** How the pages of a kind of objects are stored; `seen` remembers what is to be compared later. */
+export function objectPages(
+  context: PassContext,
+  run: SourceRun,
+  target: WalkTarget,
+  injections: Injections,
+  memory: { readonly seen: WindowSeen; readonly settledBefore: Date },
+): PreparePage {
+  const { source } = run
+  return async (records) => {
+    const looked = await context.comparison.look(source, target.account, records, memory)
+    const missing = looked.flatMap(({ inject }) => inject.map(({ made }) => made))
+    missing.forEach(requireStorable)
+    const findings = await missingEvents(context, run, target, missing)
+    let stored: readonly NewEvent[] = []
+    let opened = 0
+    return {
+      async write(tx: Executor) {
+        const events = missing.map((event) => ({ sourceId: target.sourceId, event }))
+        stored = await injectEvents(tx, context.db.schema, events, 'reconciliation')
+        injections.written(stored)
+        opened = await findings.write(tx, stored)
+      },
+      stored() {
+        injections.committed(stored, opened)
+        const injecting = looked.filter(({ inject }) => inject.length > 0).length
+        return {
+          records: records.length,
+          injected: stored.length,
+          known: records.length - injecting,
+        }
+      },
+    }
+  }
+}
