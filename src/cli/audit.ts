@@ -14,6 +14,7 @@ const promises: Readonly<Record<AuditResult['promise'], string>> = {
   P4: 'no unpaid entitlement',
   P5: 'nothing silently stuck',
   P6: 'one external operation',
+  P7: 'reconciliation converges',
   P8: 'everything is explained',
 }
 
@@ -59,6 +60,7 @@ export function auditText(report: AuditReport, style: Style): string {
     return [
       `${promise} ${verdict} ${title} ${style.faint(`(${plural(checks.length, 'check')}, ${time})`)}`,
       ...broken.flatMap((each) => brokenLines(each, style)),
+      ...checks.flatMap((each) => (each.known === 0 ? [] : [knownLine(each, style)])),
       ...checks.flatMap((each) =>
         each.skipped === null
           ? []
@@ -73,6 +75,11 @@ export function auditText(report: AuditReport, style: Style): string {
       ? style.good('every promise holds')
       : style.bad(`${plural(broken, 'check')} failed`),
   ].join('\n')
+}
+
+/** What reconciliation found first is no news, and the finding calls a person when its time is over. */
+function knownLine({ check, known }: AuditResult, style: Style): string {
+  return `   ${style.warning('known')} ${check}: ${plural(known, 'row')} with an open finding about it: hookledger findings list`
 }
 
 function brokenLines(result: AuditResult, style: Style): string[] {

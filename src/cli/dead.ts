@@ -8,6 +8,7 @@ import { explainText } from './explain-text.ts'
 import { rowLimit } from './limit.ts'
 import type { Style } from './output.ts'
 import { withDatabase } from './project.ts'
+import { sequencedOf } from './sequenced.ts'
 import { reasonArgs, runReplay } from './replay.ts'
 import { columns, plural, relative } from './table.ts'
 
@@ -35,9 +36,10 @@ const showCommand: CommandDef = command(
   { name: 'show', description: 'One dead event and its story' },
   { event: { type: 'positional', description: "The provider's event id", required: true } },
   async ({ args, out, world }) =>
-    withDatabase(world, args.config, async (db) => {
+    withDatabase(world, args.config, async (db, { parts }) => {
       const [dead] = await listDead(db, { eventId: args.event, limit: 1 })
-      const story = dead === undefined ? null : await explain(db, `event:${dead.event_key}`)
+      const story =
+        dead === undefined ? null : await explain(db, `event:${dead.event_key}`, sequencedOf(parts))
       if (dead === undefined || story === null) {
         throw new HookledgerError(
           'HKL_NOT_FOUND',

@@ -255,7 +255,8 @@ export class DevSession {
       project,
       log,
       closing: this.#closing,
-      roles: { receive: true, work: true, dispatch: true },
+      // without a simulation a person says when the simulated provider is asked: hookledger reconcile
+      roles: { receive: true, work: true, dispatch: true, reconcile: options.simulated !== null },
       host: options.host,
       port: options.port ?? defaultPort,
       ...(options.port === undefined ? { otherPort: 0 } : {}),

@@ -13,6 +13,7 @@ const wrongUse: ReadonlySet<string> = new Set<ErrorCode>([
   'HKL_CONFIG_UNKNOWN_NAME',
   'HKL_SCHEMA_NAME',
   'HKL_INBOX_NOT_REPLAYABLE',
+  'HKL_REPAIR_CHOICE',
 ])
 
 /** The exit code of an error with this code. */

@@ -92,6 +92,8 @@ const marks: Readonly<Record<TimelineEntry['what'], string>> = {
   recorded: '·',
   called: '→',
   found: '!',
+  repaired: '»',
+  verified: '✓',
   closed: '✓',
   acted: '»',
 }

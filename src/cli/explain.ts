@@ -5,6 +5,7 @@ import { explain } from '../report/explain.ts'
 import { command } from './command.ts'
 import { explainText } from './explain-text.ts'
 import { withDatabase } from './project.ts'
+import { sequencedOf } from './sequenced.ts'
 
 /** The command. */
 export const explainCommand: CommandDef = command(
@@ -15,8 +16,8 @@ export const explainCommand: CommandDef = command(
   },
   { id: { type: 'positional', description: 'Any of these ids', required: true } },
   async ({ args, out, world }) =>
-    withDatabase(world, args.config, async (db) => {
-      const found = await explain(db, args.id)
+    withDatabase(world, args.config, async (db, { parts }) => {
+      const found = await explain(db, args.id, sequencedOf(parts))
       if (found === null) {
         throw new HookledgerError(
           'HKL_NOT_FOUND',

@@ -1,11 +1,14 @@
-/** `hookledger findings list|show`: what differs, since when, who answers for it, until when. */
+/**
+ * `hookledger findings list|show|assign|dismiss`: what differs, since when, who answers for it, until when.
+ */
 import type { CommandDef } from 'citty'
-import { HookledgerError } from '../core/errors.ts'
-import { findFindings, listFindings, operationOf, type FindingView } from '../report/findings.ts'
+import { listFindings, operationOf, type FindingView } from '../report/findings.ts'
 import { figures } from '../report/timeline.ts'
 import { command, commandGroup } from './command.ts'
 import { rowLimit } from './limit.ts'
 import type { Style } from './output.ts'
+import { assignCommand, dismissCommand } from './finding-acts.ts'
+import { requireEnough, requireFinding } from './named-finding.ts'
 import { withDatabase } from './project.ts'
 import { columns, moment, plural, relative } from './table.ts'
 
@@ -55,26 +58,9 @@ const showCommand: CommandDef = command(
     },
   },
   async ({ args, out, world }) => {
-    // fewer are too likely to be those of another finding
-    if (args.id.length < 6) {
-      throw new HookledgerError('HKL_CLI_USAGE', 'ID must be at least its first six characters')
-    }
+    requireEnough(args.id)
     return withDatabase(world, args.config, async (db) => {
-      const found = await findFindings(db, args.id)
-      const [finding] = found
-      if (finding === undefined) {
-        throw new HookledgerError(
-          'HKL_NOT_FOUND',
-          `no finding has an id that begins with ${JSON.stringify(args.id)}: see "hookledger findings list --state all"`,
-        )
-      }
-      if (found.length > 1) {
-        throw new HookledgerError(
-          'HKL_NOT_FOUND',
-          `${found.length} findings begin with ${args.id}: give more of the id`,
-        )
-      }
-      out.result(finding, findingText)
+      out.result(await requireFinding(db, args.id), findingText)
       return 0
     })
   },
@@ -82,8 +68,8 @@ const showCommand: CommandDef = command(
 
 /** The commands about findings. */
 export const findingsCommand: CommandDef = commandGroup(
-  { name: 'findings', description: 'Discrepancies: list, show' },
-  { list: listCommand, show: showCommand },
+  { name: 'findings', description: 'Discrepancies: list, show, assign, dismiss' },
+  { list: listCommand, show: showCommand, assign: assignCommand, dismiss: dismissCommand },
   'list',
 )
 
@@ -104,11 +90,27 @@ function listText(rows: readonly FindingView[], style: Style): string {
   return `${table}\n${plural(rows.length, 'finding')}`
 }
 
+function endOf(row: FindingView): string[] {
+  if (row.dismissed_until !== null)
+    return [`dismissed until ${moment(row.dismissed_until)}, unless it says something else before`]
+  if (row.closed_at === null) return nextOf(row)
+  return [
+    `ended ${moment(row.closed_at)}${row.closed_because === null ? '' : `: ${row.closed_because}`}`,
+  ]
+}
+
+/** A lag mostly ends by itself; what is contradictory waits for somebody. */
+function nextOf(row: FindingView): string[] {
+  const plan = `what would mend it: hookledger repair plan ${row.finding_id.slice(0, 8)}`
+  return row.class === 'contradiction' ? [plan] : []
+}
+
 function aboutOf(row: FindingView): string {
   if (row.order_id !== null) return `order ${row.order_id}`
   if (row.event_id !== null) return `event ${row.event_id}`
   const operation = operationOf(row)
-  return operation === null ? '' : `operation ${operation.slice(0, 8)}`
+  if (operation !== null) return `operation ${operation.slice(0, 8)}`
+  return row.record === null ? '' : `${row.record.kind} ${row.record.id}`
 }
 
 function findingText(row: FindingView, style: Style): string {
@@ -123,7 +125,8 @@ function findingText(row: FindingView, style: Style): string {
     ...figures(row.evidence),
     `first seen ${moment(row.first_seen_at)}, last ${moment(row.last_seen_at)}, ${row.times_seen} times`,
     `of ${row.owner}, due ${moment(row.due_at)} (${row.overdue ? style.bad(`overdue, ${relative(row.due_at)}`) : relative(row.due_at)})`,
-    ...(row.closed_at === null ? [] : [`ended ${moment(row.closed_at)}`]),
+    ...(row.record === null ? [] : [`compared with ${row.record.kind} ${row.record.id}`]),
+    ...endOf(row),
     `the story: hookledger explain ${row.order_id ?? row.event_id ?? operationOf(row) ?? row.finding_id}`,
     style.faint(row.finding_id),
   ].join('\n')

@@ -4,8 +4,10 @@
  */
 import type { CommandDef } from 'citty'
 import { outboxActs, type OutboxActs } from '../compose/outbox.ts'
+import { HookledgerError } from '../core/errors.ts'
 import type { Database } from '../postgres/executor.ts'
 import { installation } from '../postgres/migrate.ts'
+import { nextStep } from '../report/operation-story.ts'
 import { listOperations } from '../report/operations.ts'
 import { command, usageError, type CommandWorld } from './command.ts'
 import type { ExitCode } from './exit-codes.ts'
@@ -17,7 +19,7 @@ import { plural } from './table.ts'
 
 const idArg = {
   type: 'positional',
-  description: 'Its id or key, or the first six characters or more',
+  description: 'Its id or its first six characters, its key, or the key of outbox.add',
 } as const
 
 const byArgs = {
@@ -42,7 +44,7 @@ export const retryCommand: CommandDef = command(
     id: { ...idArg, required: false },
     destination: {
       type: 'string',
-      description: 'All dead operations to this destination, instead of one',
+      description: 'All to this destination that wait for a person, instead of one',
       valueHint: 'NAME',
     },
     ...byArgs,
@@ -54,7 +56,7 @@ export const retryCommand: CommandDef = command(
     return acting(world, args, async (context) =>
       destination === undefined
         ? actOnOne(context, out, id ?? '', (each) => context.acts.retry(each, context.by))
-        : retryDead(context, out, destination),
+        : retryAll(context, out, destination),
     )
   },
 )
@@ -150,38 +152,53 @@ function nextOf(state: Report['to']): string {
 
 const atOnce = 500
 
-/** Each in a commit of its own, with its own record; those that changed meanwhile are left alone. */
-async function retryDead(
+/**
+ * All that wait for a person, each in a commit of its own, with its own record. What changed meanwhile is left
+ * alone, and so is what nobody but a person can tell the outcome of.
+ */
+async function retryAll(
   { db, acts, by }: Acting,
   out: Output,
   destination: string,
 ): Promise<ExitCode> {
-  let retried = 0
-  let changed = 0
+  const counts = { retried: 0, changed: 0, undecided: 0 }
   for (let after: string | undefined; ;) {
-    const dead = await listOperations(db, { states: ['dead'], destination, after, limit: atOnce })
-    for (const { operation_id: id } of dead) {
-      try {
-        await acts.retry(id, by)
-        retried++
-      } catch (error) {
-        if (!isNotOpen(error)) throw error
-        changed++
-      }
-      out.progress(`${retried} retried`)
+    const states = ['dead', 'uncertain']
+    const asking = await listOperations(db, { states, destination, after, limit: atOnce })
+    for (const operation of asking.filter((each) => nextStep(each).asks)) {
+      counts[await retryOne(acts, operation.operation_id, by)]++
+      out.progress(`${counts.retried} retried`)
     }
-    after = dead.at(-1)?.sequence
-    if (dead.length < atOnce) break
+    after = asking.at(-1)?.sequence
+    if (asking.length < atOnce) break
   }
-  out.result({ destination, retried, changed }, (safe) =>
+  out.result({ destination, ...counts }, (safe) =>
     [
-      `${plural(safe.retried, 'operation')} to ${safe.destination} pending again`,
-      ...(safe.changed === 0 ? [] : [`${safe.changed} were not dead any more`]),
+      `${plural(safe.retried, 'operation')} to ${safe.destination} tried again now`,
+      ...(safe.changed === 0 ? [] : [`${safe.changed} did not wait for a person any more`]),
+      ...(safe.undecided === 0
+        ? []
+        : [
+            `${safe.undecided} may have been done, and ${safe.destination} can no longer tell: ` +
+              'find out, then "hookledger outbox resolve ID --as sent" (or "--as not-done")',
+          ]),
     ].join('\n'),
   )
   return 0
 }
 
-function isNotOpen(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'HKL_OUTBOX_NOT_OPEN'
+async function retryOne(
+  acts: OutboxActs,
+  id: string,
+  by: By,
+): Promise<'retried' | 'changed' | 'undecided'> {
+  try {
+    await acts.retry(id, by)
+    return 'retried'
+  } catch (error) {
+    const code = error instanceof HookledgerError ? error.code : null
+    if (code === 'HKL_OUTBOX_NOT_OPEN') return 'changed'
+    if (code === 'HKL_OUTBOX_UNDECIDED') return 'undecided'
+    throw error
+  }
 }

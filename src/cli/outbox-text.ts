@@ -1,7 +1,7 @@
 /** Operations as a person reads them. Never what was sent or answered. */
 import type { CausedEvent } from '../report/operation-consequences.ts'
 import { nextStep, operationName, outcomeOf, promiseOf } from '../report/operation-story.ts'
-import type { OperationRecord, OperationView } from '../report/record-views.ts'
+import type { ActView, OperationRecord, OperationView } from '../report/record-views.ts'
 import { effectName, figures } from '../report/timeline.ts'
 import type { Style } from './output.ts'
 import { columns, moment, plural, relative } from './table.ts'
@@ -10,7 +10,7 @@ import { columns, moment, plural, relative } from './table.ts'
 export function listText(rows: readonly OperationView[], style: Style): string {
   if (rows.length === 0) return 'no operations'
   const table = columns([
-    ['id', 'operation', 'state', 'order', 'attempts', 'recorded', 'next'],
+    ['id', 'operation', 'state', 'order', 'attempts', 'recorded', 'last error', 'next'],
     ...rows.map((row) => [
       row.operation_id.slice(0, 8),
       operationName(row),
@@ -18,13 +18,27 @@ export function listText(rows: readonly OperationView[], style: Style): string {
       row.order_id ?? '',
       String(row.attempts),
       relative(row.created_at),
+      shortened(row.last_error ?? ''),
       nextText(row, style),
     ]),
   ])
   return `${table}\n${plural(rows.length, 'operation')}; the story of one: hookledger outbox show ID`
 }
 
+/** As much of an error as a column has room for; `outbox show` has all of it. */
+function shortened(error: string): string {
+  const line = error.replaceAll(/\s+/g, ' ').trim()
+  return line.length <= shownError ? line : `${line.slice(0, shownError - 1)}…`
+}
+
+const shownError = 40
+
 function nextText(row: OperationView, style: Style): string {
+  const { blocked_by: blocking } = row
+  if (blocking !== null) {
+    const waits = `blocked by ${blocking.operation_id.slice(0, 8)}, ${blocking.state}`
+    return blocking.asks ? style.bad(waits) : waits
+  }
   const { at, asks } = nextStep(row)
   if (asks) return style.bad('a person decides')
   return at === null ? '' : relative(at)
@@ -32,7 +46,10 @@ function nextText(row: OperationView, style: Style): string {
 
 /** One operation: what it is, what was tried, what happens next. */
 export function operationText(
-  operation: OperationRecord & { readonly caused: readonly CausedEvent[] },
+  operation: OperationRecord & {
+    readonly caused: readonly CausedEvent[]
+    readonly acts: readonly ActView[]
+  },
   style: Style,
 ): string {
   const { at, text, asks } = nextStep(operation)
@@ -47,6 +64,9 @@ export function operationText(
     ...operation.caused.map(
       (event) =>
         `it came back as ${event.event_type} ${event.event_id}: ${event.kind} (decision ${event.decision_id})`,
+    ),
+    ...operation.acts.map(
+      (act) => `${moment(act.acted_at)} ${act.actor} did ${act.act}, because ${act.reason}`,
     ),
     ...figures(operation.receipt).map((said) => `receipt: ${said}`),
     asks ? style.bad(next) : next,

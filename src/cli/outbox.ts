@@ -2,12 +2,14 @@
 import type { CommandDef } from 'citty'
 import { causedBy } from '../report/operation-consequences.ts'
 import { listOperations, openStates, operationsAbout } from '../report/operations.ts'
+import { actsAbout } from '../report/order-record.ts'
 import { command, commandGroup, usageError } from './command.ts'
 import { rowLimit } from './limit.ts'
 import { requireOperation, unknownOperation } from './named-operation.ts'
 import { discardCommand, resolveCommand, retryCommand } from './outbox-acts.ts'
 import { listText, operationText } from './outbox-text.ts'
 import { withDatabase } from './project.ts'
+import { sequencedOf } from './sequenced.ts'
 
 const states = [...openStates, 'sent', 'canceled', 'discarded', 'all']
 
@@ -25,15 +27,16 @@ const listCommand: CommandDef = command(
     limit: { type: 'string', description: 'At most so many (100)', valueHint: 'N' },
   },
   async ({ args, out, world }) =>
-    withDatabase(world, args.config, async (db) => {
+    withDatabase(world, args.config, async (db, { parts }) => {
       const limit = rowLimit(args.limit)
-      const rows = await listOperations(db, {
+      const filter = {
         states: args.state === undefined ? openStates : args.state === 'all' ? [] : [args.state],
         destination: args.destination,
         orderId: args.order,
         after: sequence(args.after),
         limit: limit + 1,
-      })
+      }
+      const rows = await listOperations(db, filter, sequencedOf(parts))
       const shown = rows.slice(0, limit)
       out.rows(shown, listText)
       if (rows.length > limit)
@@ -52,16 +55,18 @@ const showCommand: CommandDef = command(
   {
     id: {
       type: 'positional',
-      description: 'Its id or key, or the first six characters or more',
+      description: 'Its id or its first six characters, its key, or the key of outbox.add',
       required: true,
     },
   },
   async ({ args, out, world }) =>
-    withDatabase(world, args.config, async (db) => {
+    withDatabase(world, args.config, async (db, { parts }) => {
       const { operation_id: id } = await requireOperation(db, args.id)
-      const [operation] = await operationsAbout(db, { orderId: null, ids: [id] })
+      const about = { orderId: null, ids: [id] }
+      const [operation] = await operationsAbout(db, about, sequencedOf(parts))
       if (operation === undefined) throw unknownOperation(args.id)
-      out.result({ ...operation, caused: await causedBy(db, operation) }, operationText)
+      const acts = await actsAbout(db, [`operation:${id}`])
+      out.result({ ...operation, caused: await causedBy(db, operation), acts }, operationText)
       return 0
     }),
 )

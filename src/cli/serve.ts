@@ -17,11 +17,12 @@ import type { Project } from './project.ts'
 import type { WorkReport } from './work-messages.ts'
 import { WorkProcess } from './work-process.ts'
 
-/** What a process does; work and dispatch are done by a process of its own. */
+/** What a process does; all but receiving is done by a process of its own. */
 export interface Roles {
   readonly receive: boolean
   readonly work: boolean
   readonly dispatch: boolean
+  readonly reconcile: boolean
 }
 
 /** What to serve. */
@@ -58,7 +59,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let isReady = false
   const counted = createSignals()
   closing.add('log', logSignals(parts.signals, log))
-  const worker = roles.work || roles.dispatch ? startableWorker(options, counted) : undefined
+  const worker = workerRoles.some((role) => roles[role])
+    ? startableWorker(options, counted)
+    : undefined
   const receiver = parts.receiver()
   const metrics = createMetrics(mirrored(parts.signals, counted), () => gauges(parts.database()))
   closing.add('metrics', () => metrics.stop())
@@ -94,7 +97,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 }
 
 /** What the worker process does. */
-const workerRoles = ['work', 'dispatch'] as const
+const workerRoles = ['work', 'dispatch', 'reconcile'] as const
 
 async function listen(
   options: ServeOptions,

@@ -5,6 +5,7 @@ import { isAfterTheWork, mailFaults, type MailFault } from '../testing/mail-doub
 import type { SimulationCounts } from '../testing/simulation/simulation-report.ts'
 import type { Style } from './output.ts'
 import type { MailReport, MailService } from './simulate-mail.ts'
+import type { ReconciliationReport } from './simulate-reconciliation.ts'
 import { columns, duration, plural } from './table.ts'
 
 /** What a simulation came to; the keys are what `--json` prints. */
@@ -14,9 +15,15 @@ export interface SimulationReport {
   readonly now: StatusReport
   readonly effects: readonly EffectCount[]
   readonly emails: MailReport
-  /** Orders about which the database and the provider's own objects disagree, one line each. */
+  readonly reconciliation: ReconciliationReport
+  /** Orders about which the database and the provider's own objects disagree, one line each; what was tampered with apart. */
   readonly differences: readonly string[]
-  readonly audit: { readonly holds: boolean; readonly broken: readonly string[] }
+  readonly audit: {
+    readonly holds: boolean
+    readonly broken: readonly string[]
+    /** What it found that open findings name already. */
+    readonly known: number
+  }
   /** Orders of the run that are worth an `explain`. */
   readonly examples: readonly string[]
   /** Where the emails can be looked at; null where they went elsewhere. */
@@ -28,7 +35,12 @@ export function simulationText(report: SimulationReport, program: string, style:
   return [
     '',
     style.strong('What happened'),
-    columns(summary(report, style)),
+    columns([
+      ...whatCame(report),
+      ...whatBecame(report, style),
+      ...whatWasFound(report, style),
+      ...whatHolds(report, style),
+    ]),
     '',
     style.strong('Try next'),
     columns(nextThings(report, program)),
@@ -36,16 +48,10 @@ export function simulationText(report: SimulationReport, program: string, style:
   ].join('\n')
 }
 
-function summary(
-  { counts, now, effects, emails, differences, audit, elapsed_ms: elapsedMs }: SimulationReport,
-  style: Style,
-): string[][] {
-  const states = now.orders.map(
-    (each) =>
-      `${each.orders} ${each.state}${each.workflow === 'license' ? '' : ` (${each.workflow})`}`,
-  )
-  const contradictions = now.findings.filter((each) => each.class === 'contradiction')
-  const found = contradictions.map((each) => `${each.open} ${each.kind}`)
+function whatCame({ counts, now, elapsed_ms: elapsedMs }: SimulationReport): string[][] {
+  const { total, duplicates } = now.deliveries
+  // what a pass found before, or instead of, a delivery
+  const listed = now.events.total - (total - duplicates)
   return [
     [
       '  simulated',
@@ -57,8 +63,17 @@ function summary(
     ],
     [
       '  duplicates',
-      `${now.deliveries.duplicates} absorbed: ${now.deliveries.total} deliveries became ${now.events.total} events`,
+      `${duplicates} absorbed: ${total} deliveries${listed === 0 ? '' : ` and ${plural(listed, 'record')} of the provider`} became ${now.events.total} events`,
     ],
+  ]
+}
+
+function whatBecame({ now, effects, emails }: SimulationReport, style: Style): string[][] {
+  const states = now.orders.map(
+    (each) =>
+      `${each.orders} ${each.state}${each.workflow === 'license' ? '' : ` (${each.workflow})`}`,
+  )
+  return [
     ['  orders', list(states)],
     [
       '  effects',
@@ -72,21 +87,73 @@ function summary(
           ['  mail faults', faultsText(emails.service)],
           ['  called again', `${plural(emails.service.absorbed, 'duplicate')} absorbed by the key`],
         ]),
+  ]
+}
+
+/** What went wrong on purpose, and what reconciliation made of it. */
+function whatWasFound({ now, reconciliation }: SimulationReport, style: Style): string[][] {
+  const { lost, recovered, missing, tampered, passes, calls, records, complete } = reconciliation
+  const open = (name: 'lag' | 'contradiction'): string[] =>
+    now.findings.filter((each) => each.class === name).map((each) => `${each.open} ${each.kind}`)
+  const seen = tampered.filter((each) => each.finding_id !== null).length
+  const contradictions = open('contradiction')
+  const lag = open('lag')
+  return [
     [
-      '  waiting',
-      now.waiting.events === 0
-        ? 'nothing'
-        : `${now.waiting.events} events for what has not come yet`,
+      '  reconciled',
+      complete
+        ? `${plural(passes, 'pass')} over the provider's own records: ${records} records in ${plural(calls, 'call')}`
+        : style.bad(`no pass has looked at all of it yet: hookledger status`),
     ],
+    [
+      '  lag',
+      missing.length === 0
+        ? `${plural(lost, 'event')} dropped for good: ${style.good(`${recovered} repaired by themselves`)}, from the provider's own records`
+        : style.bad(`${missing.length} of ${plural(lost, 'dropped event')} missing`),
+    ],
+    ...(tampered.length === 0
+      ? []
+      : [
+          [
+            '  tampered with',
+            `${plural(tampered.length, 'order')} changed by SQL: ${seen === tampered.length ? style.good('every one found') : style.bad(`${seen} found`)}`,
+          ],
+        ]),
     [
       '  contradictions',
-      contradictions.length === 0 ? 'none' : `${list(found)}: findings, nothing granted for them`,
+      contradictions.length === 0 ? 'none' : `${list(contradictions)}: they wait for a person`,
+    ],
+    [
+      '  waiting',
+      lag.length === 0 && now.waiting.events === 0
+        ? 'nothing'
+        : list([
+            ...(now.waiting.events === 0
+              ? []
+              : [`${plural(now.waiting.events, 'event')} for what has not come yet`]),
+            ...lag.map((each) => `${each} (lag)`),
+          ]),
     ],
     ['  dead', now.events.dead === 0 ? 'nothing' : style.bad(`${now.events.dead} events`)],
-    ['  compared', compared([...differences, ...emails.differences], emails, style)],
+  ]
+}
+
+function whatHolds(
+  { differences, emails, audit, reconciliation }: SimulationReport,
+  style: Style,
+): string[][] {
+  const known =
+    audit.known === 0 ? '' : `; ${plural(audit.known, 'row')} that open findings name already`
+  return [
+    [
+      '  compared',
+      compared([...differences, ...emails.differences], reconciliation, emails, style),
+    ],
     [
       '  audit',
-      audit.holds ? style.good('every promise holds') : style.bad(`broken: ${list(audit.broken)}`),
+      audit.holds
+        ? style.good(`every promise holds${known}`)
+        : style.bad(`broken: ${list(audit.broken)}`),
     ],
   ]
 }
@@ -125,10 +192,16 @@ function faultsText({ faults }: MailService): string {
 
 const shownDifferences = 5
 
-function compared(differences: readonly string[], { service }: MailReport, style: Style): string {
+function compared(
+  differences: readonly string[],
+  { tampered }: ReconciliationReport,
+  { service }: MailReport,
+  style: Style,
+): string {
   if (differences.length === 0) {
+    const others = tampered.length === 0 ? 'every order' : 'every other order'
     const emails = service === null ? '' : ", every email is in the mail service's own log once"
-    return style.good(`every order is what the provider's own records say${emails}`)
+    return style.good(`${others} is what the provider's own records say${emails}`)
   }
   const more =
     differences.length > shownDifferences
@@ -138,10 +211,12 @@ function compared(differences: readonly string[], { service }: MailReport, style
 }
 
 function nextThings(
-  { examples, emails_url: emailsUrl }: SimulationReport,
+  { examples, emails_url: emailsUrl, reconciliation }: SimulationReport,
   program: string,
 ): string[][] {
   const [first = '1001', second, third] = examples
+  const tampered = reconciliation.tampered.find((each) => each.finding_id !== null)
+  const finding = tampered?.finding_id?.slice(0, 8)
   return [
     [`  ${program} explain ${first}`, 'the whole story of an order that was paid twice'],
     ...(second === undefined
@@ -152,12 +227,25 @@ function nextThings(
       : [[`  ${program} explain ${third}`, 'one that paid less than it costs']]),
     [`  ${program} status`, 'how much is in which state'],
     [`  ${program} findings`, 'what differs, and who answers for it'],
+    ...(tampered === undefined || finding === undefined
+      ? []
+      : [
+          [
+            `  ${program} repair plan ${finding}`,
+            `what would set order ${tampered.order_id} right again`,
+          ],
+          [
+            `  ${program} repair apply ${finding} --reason "changed by hand"`,
+            'do it, on the record',
+          ],
+        ]),
+    [`  ${program} reconcile`, 'ask the provider again: it changes nothing'],
     [`  ${program} audit`, 'every promise as a query'],
     [`  ${program} outbox list --state sent`, 'what was sent, and in how many calls'],
     ...(emailsUrl === null ? [] : [[`  curl ${emailsUrl}`, 'the emails as they arrived']]),
     [
       `  ${program} send stripe checkout.session.completed --order demo-1 --times 3`,
-      'one order, delivered three times',
+      'one order, delivered three times; the provider knows no such payment: a finding',
     ],
     [`  kill -9 ${process.pid}, then start again`, 'it goes on where it was'],
   ]

@@ -8,12 +8,15 @@ import { audit, defaultAuditLimits } from '../report/audit.ts'
 import { status } from '../report/status.ts'
 import { countEffects, isWorkedOff, orderResults } from '../report/summary.ts'
 import { seededMailFaults } from '../testing/mail-double/mail-faults.ts'
+import { demoChances } from '../testing/simulation/delivery-plan.ts'
 import { runSimulation } from '../testing/simulation/run-simulation.ts'
 import type {
   SimulationProgress,
   SimulationResult,
 } from '../testing/simulation/simulation-report.ts'
 import type { SimulatedOrder } from '../testing/simulation/simulated-order.ts'
+import { tamperWith } from '../testing/simulation/tampering.ts'
+import { createRandom } from '../testing/stripe-double/random.ts'
 import type { WebhookSender } from '../testing/stripe-double/webhook-sender.ts'
 import { usageError, type CommandWorld } from './command.ts'
 import type { Output } from './output.ts'
@@ -21,6 +24,12 @@ import type { Project } from './project.ts'
 import type { Mail } from './mail.ts'
 import type { Provider } from './provider.ts'
 import { isMailSettled, reportMail } from './simulate-mail.ts'
+import {
+  isReconciledPast,
+  reportReconciliation,
+  timeIn,
+  type Seeded,
+} from './simulate-reconciliation.ts'
 import { simulationText, type SimulationReport } from './simulate-text.ts'
 
 /** What a simulation needs. */
@@ -40,6 +49,12 @@ export interface SimulateOptions {
 
 /** How long the last events may take to be decided and the last emails to be sent, in milliseconds. */
 const settleMs = 20_000
+/** How long a pass over the provider's records may take after the lag, in milliseconds. */
+const reconcileMs = 30_000
+/** How late the simulated provider's lists show a record, in milliseconds. */
+const listLagMs = 1000
+/** One order of so many is tampered with. */
+const ordersPerTampering = 50
 /** The share of calls to the simulated mail service that go wrong. */
 const mailFaultShare = 0.2
 
@@ -61,21 +76,29 @@ export async function simulate(options: SimulateOptions): Promise<void> {
   const { double } = provider
   const seed = `demo ${double.log.entries('event').length}`
   mail.double?.misbehave(seededMailFaults(seed, mailFaultShare))
+  double.setListLag(listLagMs)
   const result = await runSimulation({
     double,
     sender,
     orders: options.orders,
     seed,
     signal,
+    chances: demoChances,
     onProgress: (progress) => out.progress(progressText(progress)),
     ...(options.project.loaded.routes === undefined
       ? {}
       : { openOrder: (order: SimulatedOrder) => openOrder(options.url, order) }),
   })
   if (result.stopped || !(await settled(options))) return
+  const count = Math.floor(options.orders / ordersPerTampering)
+  const random = createRandom(seed).fork('tampering')
+  const tampered = await persistently(() => tamperWith(db, result, count, random))
+  const past = await reconciled(options)
+  if (past === null || !(await settled(options))) return
   mail.double?.misbehave(null)
   out.progress('audit: every promise as a query')
-  const report = await persistently(() => reportOf(db, result, options))
+  const seeded = { lost: result.lost, tampered }
+  const report = await persistently(() => reportOf(options, result, seeded, past))
   out.result(report, (safe, style) => simulationText(safe, world.program, style))
   out.text('simulation finished')
 }
@@ -117,6 +140,25 @@ async function settled({ db, out, signal }: SimulateOptions): Promise<boolean> {
   return !signal.aborted
 }
 
+/**
+ * Waits until a pass has come to its end that looked at all of the simulation: one that began after its end plus
+ * the lag. Answers with that moment; null when it was stopped meanwhile.
+ */
+async function reconciled({ db, out, signal, project }: SimulateOptions): Promise<string | null> {
+  const { reconcile, reconcileByHand, sources } = project.parts.config
+  const { lagMs } = reconcileByHand
+  const past = await persistently(() => timeIn(db, lagMs))
+  const runs = reconcile !== null && [...sources.values()].some(({ source }) => source.records)
+  if (!runs) return past
+  const until = performance.now() + lagMs + reconcileMs
+  while (!signal.aborted && performance.now() < until) {
+    if (await persistently(() => isReconciledPast(db, past))) return past
+    out.progress("comparing with the provider's own records")
+    await sleep(250)
+  }
+  return signal.aborted ? null : past
+}
+
 /** Whoever plays with this kills the database, too: it comes back, and so does the question. */
 async function persistently<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -130,11 +172,13 @@ async function persistently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 async function reportOf(
-  db: Database,
+  { db, project, mail }: SimulateOptions,
   result: SimulationResult,
-  { project, mail }: SimulateOptions,
+  seeded: Seeded,
+  past: string,
 ): Promise<SimulationReport> {
   const { limits } = project.parts.config
+  const tampered = new Set(seeded.tampered.map((each) => each.orderId))
   const audited = await audit(db, { ...defaultAuditLimits, pendingMs: limits.deferralMs })
   const now = await status(db)
   const byScenario = (scenario: SimulatedOrder['scenario']): string | undefined =>
@@ -145,10 +189,14 @@ async function reportOf(
     now,
     effects: await countEffects(db),
     emails: await reportMail(db, [...result.outcomes.keys()], mail.double),
-    differences: await differencesOf(db, result),
+    reconciliation: await reportReconciliation(db, seeded, past),
+    differences: (await differencesOf(db, result))
+      .filter(({ id }) => !tampered.has(id))
+      .map(({ text }) => text),
     audit: {
       holds: audited.holds,
       broken: audited.checks.filter((each) => !each.holds).map((each) => each.check),
+      known: audited.checks.reduce((sum, each) => sum + each.known, 0),
     },
     examples: [
       byScenario('paid_twice'),
@@ -160,26 +208,30 @@ async function reportOf(
 }
 
 /** What the database says otherwise than the provider's own objects. */
-async function differencesOf(db: Database, result: SimulationResult): Promise<string[]> {
-  const found = new Map(
-    (await orderResults(db, [...result.outcomes.keys()], 'license')).map((row) => [
-      row.order_id,
-      row,
-    ]),
-  )
-  const differences: string[] = []
+async function differencesOf(
+  db: Database,
+  result: SimulationResult,
+): Promise<{ readonly id: string; readonly text: string }[]> {
+  const rows = await orderResults(db, [...result.outcomes.keys()], 'license')
+  const found = new Map(rows.map((row) => [row.order_id, row]))
+  const differences: { id: string; text: string }[] = []
   for (const [id, expected] of result.outcomes) {
     const row = found.get(id) ?? { state: 'pending', entitled: false, effects: 0 }
     if (row.state !== expected.state)
-      differences.push(`order ${id} is ${row.state}, the provider says ${expected.state}`)
+      differences.push({
+        id,
+        text: `order ${id} is ${row.state}, the provider says ${expected.state}`,
+      })
     else if (row.entitled !== expected.entitled)
-      differences.push(
-        `order ${id} ${row.entitled ? 'entitles' : 'does not entitle'}, the provider says otherwise`,
-      )
+      differences.push({
+        id,
+        text: `order ${id} ${row.entitled ? 'entitles' : 'does not entitle'}, the provider says otherwise`,
+      })
     else if (row.effects !== expected.licenses)
-      differences.push(
-        `order ${id} has ${row.effects} licenses, the provider says ${expected.licenses}`,
-      )
+      differences.push({
+        id,
+        text: `order ${id} has ${row.effects} licenses, the provider says ${expected.licenses}`,
+      })
   }
   return differences
 }

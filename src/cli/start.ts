@@ -12,7 +12,7 @@ import { openProject } from './project.ts'
 import { serve, type Roles, type Serving } from './serve.ts'
 import { listenForShutdown } from './shutdown.ts'
 
-const knownRoles = ['receive', 'work', 'dispatch'] as const
+const knownRoles = ['receive', 'work', 'dispatch', 'reconcile'] as const
 const defaultPort = 4000
 const defaultHost = '127.0.0.1'
 /** Milliseconds for what is in hand at the end. */
@@ -22,7 +22,8 @@ const stopMs = 10_000
 export const startCommand: CommandDef = command(
   {
     name: 'start',
-    description: 'The stand-alone server: receives, works and dispatches in a process of its own',
+    description:
+      'The stand-alone server: receives; works, dispatches and reconciles in a process of its own',
   },
   {
     roles: {
@@ -95,6 +96,7 @@ function rolesOf(names: readonly string[]): Roles {
     receive: names.includes('receive'),
     work: names.includes('work'),
     dispatch: names.includes('dispatch'),
+    reconcile: names.includes('reconcile'),
   }
 }
 

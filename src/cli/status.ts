@@ -4,6 +4,8 @@ import { status, type StatusReport } from '../report/status.ts'
 import { command } from './command.ts'
 import type { Style } from './output.ts'
 import { withDatabase } from './project.ts'
+import { shadowText } from './status-shadow.ts'
+import { reconciliationAdvice, reconciliationText } from './status-reconciliation.ts'
 import { columns, duration, moment, plural, relative } from './table.ts'
 
 /** The command. */
@@ -47,6 +49,8 @@ export function statusText(report: StatusReport, style: Style): string {
     `${plural(report.entitlements.active, 'active entitlement')}`,
     ...ordersText(report),
     ...destinationsText(report),
+    ...reconciliationText(report.reconciliation),
+    ...shadowText(report.shadow),
     ...findingsText(report),
     ...rejectionsText(report),
     ...adviceOf(report).map((line) => style.bad(line)),
@@ -98,7 +102,12 @@ function findingsText(report: StatusReport): string[] {
     String(each.open),
     each.overdue === 0 ? '' : `${each.overdue} overdue`,
   ])
-  return ['', columns([['class', 'finding', 'open', ''], ...rows], [2])]
+  const total = (name: string): string => {
+    const open = report.findings.filter((each) => each.class === name)
+    return `${open.reduce((sum, each) => sum + each.open, 0)} ${name}`
+  }
+  const totals = `${total('lag')} (ends by itself), ${total('contradiction')} (a person decides)`
+  return ['', columns([['class', 'finding', 'open', ''], ...rows], [2]), totals]
 }
 
 function rejectionsText(report: StatusReport): string[] {
@@ -136,6 +145,7 @@ function adviceOf(report: StatusReport): string[] {
     ...(overdue > 0
       ? [`${plural(overdue, 'finding')} overdue: hookledger findings list --overdue`]
       : []),
+    ...reconciliationAdvice(report.reconciliation),
   ]
   return advice.length === 0 ? [] : ['', ...advice]
 }

@@ -3,7 +3,7 @@ import type { SignalMap } from '../core/signals.ts'
 import type { LogLevel } from '../observe/log.ts'
 
 /** What a worker process does. */
-export type WorkRole = 'work' | 'dispatch'
+export type WorkRole = 'work' | 'dispatch' | 'reconcile'
 
 /** To the worker. */
 export type WorkOrder =
@@ -24,6 +24,7 @@ export const passedSignals = [
   'outbox.operation.ended',
   'outbox.attempt.failed',
   'outbox.destination.paused',
+  'reconcile.run.ended',
 ] as const
 
 /** From the worker. */

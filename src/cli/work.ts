@@ -1,5 +1,5 @@
 /**
- * The worker process of `dev` and `start`: decides and dispatches until the channel to its parent closes.
+ * The worker process of `dev` and `start`: decides, dispatches and reconciles until the channel to its parent closes.
  * Signals of the terminal are the parent's to answer; a watchdog ends it when an event blocks it.
  */
 import type { CommandDef } from 'citty'
@@ -26,7 +26,7 @@ export const workCommand: CommandDef = command(
       default: 'warn',
     },
     pretty: { type: 'boolean', description: 'Log lines for a person' },
-    roles: { type: 'string', description: 'work, dispatch, or both with a comma' },
+    roles: { type: 'string', description: 'work, dispatch, reconcile, with commas' },
   },
   async ({ args, list, world }) => {
     if (process.send === undefined) throw usageError('internal-work is started by dev and start')
@@ -47,6 +47,7 @@ export const workCommand: CommandDef = command(
     const running: Running = {
       ...(roles.includes('work') && { work: await startWork(parts) }),
       ...(roles.includes('dispatch') && { dispatch: await startDispatch(parts) }),
+      ...(roles.includes('reconcile') && { reconcile: await startReconcile(parts) }),
     }
     process.on('message', (order: WorkOrder) => obey(order, running, log, ended))
     report({ kind: 'ready' })
@@ -85,6 +86,13 @@ async function startDispatch(parts: Parts): Promise<RunningRole> {
   const dispatcher = await parts.dispatcher()
   dispatcher.start()
   return { wake: () => dispatcher.wake(), stop: (timeoutMs) => dispatcher.stop(timeoutMs) }
+}
+
+/** Compares with the providers on its schedule. */
+async function startReconcile(parts: Parts): Promise<RunningRole> {
+  const reconciler = await parts.reconciler()
+  reconciler.start()
+  return { wake: () => {}, stop: (timeoutMs) => reconciler.stop(timeoutMs) }
 }
 
 interface End {

@@ -5,7 +5,7 @@
 import type { Value } from '../postgres/executor.ts'
 
 /** The promises of the design that a query can check. */
-export type AuditedPromise = 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P8'
+export type AuditedPromise = 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P8'
 
 /** What the checks need to know of the configuration. */
 export interface AuditLimits {
@@ -26,6 +26,12 @@ export interface AuditCheck {
   readonly holds: string
   /** Reads the heap and no index: a corrupt or missing index must not hide what it should prevent. */
   readonly onHeap?: boolean
+  /**
+   * Its rows name their order (`order_id`), and one that reconciliation has found already (an open finding
+   * about what was changed behind the ledger's back, with an owner and not overdue) is told as known: somebody
+   * is at it, and it is the finding that calls a person. Overdue, it is a violation again.
+   */
+  readonly knownByFinding?: boolean
   readonly sql: (schema: string, schemaName: string) => string
   readonly values?: (limits: AuditLimits, schemaName: string) => readonly Value[]
 }

@@ -13,7 +13,8 @@ export const entitledChecks: readonly AuditCheck[] = [
     promise: 'P4',
     name: 'entitled_without_state',
     holds: 'an entitlement is active only while the state of its order entitles',
-    sql: (s) => `select concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
+    knownByFinding: true,
+    sql: (s) => `select t.order_id, concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
         'active while the order is ' || coalesce(o.state, 'missing') as detail
       from ${s}entitlements t
       left join ${s}orders o on o.order_id = t.order_id
@@ -25,7 +26,8 @@ export const entitledChecks: readonly AuditCheck[] = [
     name: 'entitled_without_decision',
     holds:
       'an active entitlement names the decision of its own order that granted it, and that entitles',
-    sql: (s) => `select concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
+    knownByFinding: true,
+    sql: (s) => `select t.order_id, concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
         case when t.granted_by is null then 'granted by nothing'
           when d.decision_id is null then 'granted by decision ' || t.granted_by || ', which is missing'
           when d.order_id is distinct from t.order_id then 'granted by decision ' || t.granted_by || ' about another order'
@@ -52,19 +54,22 @@ export const entitledChecks: readonly AuditCheck[] = [
   {
     promise: 'P4',
     name: 'entitlement_withheld',
-    holds: 'what an order states is active while its state entitles',
-    sql: (s) => `select concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
+    holds: 'what an order states is active while its state entitles, but in shadow',
+    knownByFinding: true,
+    sql: (s) => `select t.order_id, concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
         'not active although the order is ' || o.state as detail
       from ${s}entitlements t
       join ${s}orders o on o.order_id = t.order_id
       join ${s}workflow_states w on w.workflow = o.workflow and w.state = o.state
-      where w.entitles and t.stated and not t.active`,
+      where w.entitles and t.stated and not t.active
+        and not exists (select from ${s}shadow_workflows h where h.workflow = o.workflow and h.ended_at is null)`,
   },
   {
     promise: 'P4',
     name: 'entitlement_change_unexplained',
     holds: 'the last change of every entitlement names a decision of its order',
-    sql: (s) => `select concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
+    knownByFinding: true,
+    sql: (s) => `select t.order_id, concat_ws('/', t.order_id, t.subject, t.entitlement) as key,
         'changed by decision ' || t.changed_by || case when d.decision_id is null then ', which is missing' else ' about another order' end as detail
       from ${s}entitlements t
       left join ${s}ledger_decisions d on d.decision_id = t.changed_by

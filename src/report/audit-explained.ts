@@ -34,10 +34,10 @@ function unexplainedOrders(s: string): string {
         coalesce(sum(balance) filter (where state = present), 0) as arrives
       from balances group by order_id, present
     )
-    select order_id as key, 'is ' || present || ', which its decisions do not lead to' as detail
+    select order_id, order_id as key, 'is ' || present || ', which its decisions do not lead to' as detail
     from walks where not passes or not (loose = 0 or (loose = 2 and arrives = 1))
     union all
-    select o.order_id, 'is ' || o.state || ', and nothing says why'
+    select o.order_id, o.order_id, 'is ' || o.state || ', and nothing says why'
     from ${s}orders o
     where not exists (select 1 from ${s}ledger_decisions d where d.order_id = o.order_id)`
 }
@@ -58,6 +58,7 @@ export const explainedChecks: readonly AuditCheck[] = [
     promise: 'P8',
     name: 'order_unexplained',
     holds: 'the transitions recorded for an order lead, without a gap, to the state that it is in',
+    knownByFinding: true,
     sql: unexplainedOrders,
   },
   {
@@ -78,7 +79,7 @@ export const explainedChecks: readonly AuditCheck[] = [
   {
     promise: 'P8',
     name: 'append_only_disabled',
-    holds: 'decisions, effects and acts cannot be changed or removed',
+    holds: 'decisions, effects, acts and repairs cannot be changed or removed',
     sql: () => `select w.relation as key, 'the trigger that refuses changes is missing or disabled' as detail
       from unnest($1::text[]) as w(relation)
       left join pg_namespace n on n.nspname = $2
@@ -92,6 +93,6 @@ export const explainedChecks: readonly AuditCheck[] = [
       cross join lateral aclexplode(r.relacl) a
       left join pg_roles g on g.oid = a.grantee
       where r.relname = any ($1::text[]) and a.privilege_type in ('UPDATE', 'DELETE', 'TRUNCATE') and a.grantee <> r.relowner`,
-    values: (_, schemaName) => [appendOnlyTables, schemaName],
+    values: (_, schemaName) => [[...appendOnlyTables, 'repairs'], schemaName],
   },
 ]

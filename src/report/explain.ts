@@ -5,6 +5,7 @@
 import type { Database } from '../postgres/executor.ts'
 import { findSubject, type Subject } from './find-subject.ts'
 import { findFindings, operationOf } from './findings.ts'
+import { noneInSequence, type Sequenced } from './operation-blocked.ts'
 import { readRecord, type OrderRecord } from './order-record.ts'
 import type { TimelineEntry } from './timeline-entry.ts'
 import { timelineOf } from './timeline.ts'
@@ -23,7 +24,11 @@ export interface ExplainedRecord extends OrderRecord {
 }
 
 /** Explains an id; null when nothing knows it. */
-export async function explain(db: Database, id: string): Promise<Explanation | null> {
+export async function explain(
+  db: Database,
+  id: string,
+  sequenced: Sequenced = noneInSequence,
+): Promise<Explanation | null> {
   const asked = await findSubject(db, id)
   if (asked === null) return null
   // an event is explained by its order's whole story: what came before is why
@@ -31,7 +36,8 @@ export async function explain(db: Database, id: string): Promise<Explanation | n
   const operations = await operationsOf(db, asked)
   const records: ExplainedRecord[] = []
   for (const [index, orderId] of orders.entries()) {
-    const record = await readRecord(db, orderId, index === 0 ? asked.event_keys : [], operations)
+    const eventKeys = index === 0 ? asked.event_keys : []
+    const record = await readRecord(db, orderId, eventKeys, operations, sequenced)
     records.push({ ...record, timeline: timelineOf(record) })
   }
   return { asked, records }
@@ -39,7 +45,7 @@ export async function explain(db: Database, id: string): Promise<Explanation | n
 
 /** An operation that belongs to no order is explained by itself, and so is a finding about one. */
 async function operationsOf(db: Database, asked: Subject): Promise<string[]> {
-  if (asked.kind === 'operation') return [asked.id]
+  if (asked.kind === 'operation') return [...asked.operation_ids]
   if (asked.kind !== 'finding') return []
   const findings = await findFindings(db, asked.id)
   return findings.map(operationOf).filter((id) => id !== null)

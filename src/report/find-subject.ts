@@ -1,7 +1,7 @@
 /**
  * What an id that a person pasted stands for: an order, an event, a name or payment of an order, the
- * reference of an effect, an operation or the key that its destination saw, a finding, or one of our own
- * numbers (`event:12`, `decision:40`).
+ * reference of an effect, an operation, the key that its destination saw or that the app gave it, a finding,
+ * or one of our own numbers (`event:12`, `decision:40`).
  */
 import type { Database } from '../postgres/executor.ts'
 import { findFindings } from './findings.ts'
@@ -18,6 +18,8 @@ export interface Subject {
   readonly id: string
   readonly order_ids: readonly string[]
   readonly event_keys: readonly string[]
+  /** The operations that it names; several where one key is known to several destinations. */
+  readonly operation_ids: readonly string[]
 }
 
 /** Finds what an id stands for; null when nothing knows it. The first kind that knows it is taken. */
@@ -54,6 +56,7 @@ function subject(kind: SubjectKind, id: string, rows: readonly Found[]): Subject
     id,
     order_ids: distinct(rows.map((row) => row.order_id)),
     event_keys: distinct(rows.map((row) => row.event_key)),
+    operation_ids: [],
   }
 }
 
@@ -115,10 +118,12 @@ async function findPayment(db: Database, id: string): Promise<Subject | null> {
 async function findOperation(db: Database, id: string): Promise<Subject | null> {
   const operations = await findOperations(db, id)
   const [operation] = operations
-  // the beginning of an id must be the beginning of one only
-  if (operation === undefined || operations.length > 1) return null
-  const found = { order_id: operation.order_id, event_key: null }
-  return subject('operation', operation.operation_id, [found])
+  // the beginning of an id must be the beginning of one only; a key may be known to several destinations
+  const isKey = operations.every((each) => each.effect_type === null && each.name === id)
+  if (operation === undefined || (operations.length > 1 && !isKey)) return null
+  const found = operations.map((each) => ({ order_id: each.order_id, event_key: null }))
+  const named = subject('operation', isKey ? id : operation.operation_id, found)
+  return named && { ...named, operation_ids: operations.map((each) => each.operation_id) }
 }
 
 async function findFinding(db: Database, id: string): Promise<Subject | null> {

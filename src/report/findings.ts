@@ -22,11 +22,16 @@ export interface FindingView {
   readonly event_id: string | null
   readonly event_type: string | null
   readonly evidence: unknown
+  /** The provider's record that it compares. */
+  readonly record: { readonly kind: string; readonly id: string; readonly account: string } | null
   readonly due_at: IsoTime
   readonly overdue: boolean
   readonly first_seen_at: IsoTime
   readonly last_seen_at: IsoTime
   readonly closed_at: IsoTime | null
+  readonly closed_because: string | null
+  /** Of a dismissed one. */
+  readonly dismissed_until: IsoTime | null
   readonly times_seen: Count
 }
 
@@ -59,6 +64,9 @@ interface FindingRow {
   first_seen_at: Date | string
   last_seen_at: Date | string
   closed_at: Date | string | null
+  closed_because: string | null
+  dismissed_until: Date | string | null
+  record: string | null
   times_seen: string
 }
 
@@ -101,6 +109,12 @@ export function operationOf({ evidence }: Pick<FindingView, 'evidence'>): string
   return typeof operation === 'string' ? operation : null
 }
 
+/** Whether passes over the provider's records find it: neither deciding an event nor dispatching an operation does. */
+export function isSeenByPasses(finding: FindingView): boolean {
+  if (finding.kind === 'event_missing') return true
+  return finding.event_key === null && operationOf(finding) === null
+}
+
 /** The findings of an order, of events or of operations, first seen first. */
 export async function findingsAbout(
   db: Database,
@@ -127,7 +141,8 @@ export async function findingsAbout(
 function selectFindings(s: string): string {
   return `select f.finding_id::text as finding_id, f.class, f.kind, f.severity, f.state, f.owner, f.order_id, f.event_key,
     e.event_id, e.event_type, f.evidence::text as evidence, f.due_at, (f.due_at < now() and f.state in ('open', 'repairing')) as overdue,
-    f.first_seen_at, f.last_seen_at, f.closed_at, f.times_seen
+    f.first_seen_at, f.last_seen_at, f.closed_at, f.closed_because, f.reference::text as record,
+    case when f.state = 'dismissed' then f.dismissed_until end as dismissed_until, f.times_seen
     from ${s}findings f left join ${s}inbox_events e on e.event_key = f.event_key`
 }
 
@@ -135,6 +150,8 @@ function findingView(row: FindingRow): FindingView {
   return {
     ...row,
     evidence: exactJson(row.evidence),
+    record: row.record === null ? null : (exactJson(row.record) as FindingView['record']),
+    dismissed_until: isoTime(row.dismissed_until),
     due_at: requiredTime(row.due_at),
     first_seen_at: requiredTime(row.first_seen_at),
     last_seen_at: requiredTime(row.last_seen_at),

@@ -1,7 +1,12 @@
 /**
  * Operations in words: how one is called, what each attempt came to, what happens next and when. Pure.
  */
-import type { AttemptView, OperationRecord, OperationView } from './record-views.ts'
+import type {
+  AttemptView,
+  BlockingOperation,
+  OperationRecord,
+  OperationView,
+} from './record-views.ts'
 import type { TimelineEntry } from './timeline-entry.ts'
 
 /** `receipt to email`, or `refund re_1 to email`: how a person calls an operation. */
@@ -87,7 +92,8 @@ export interface NextStep {
 
 /** What happens next to an operation. */
 export function nextStep(operation: OperationView): NextStep {
-  const { operation_id: id, next_attempt_at: at, destination } = operation
+  const { operation_id: id, next_attempt_at: at, destination, blocked_by: blocking } = operation
+  if (blocking !== null) return { at: null, asks: false, text: blockedText(blocking) }
   switch (operation.state) {
     case 'pending':
       return {
@@ -117,6 +123,14 @@ export function nextStep(operation: OperationView): NextStep {
     default:
       return { at: null, asks: false, text: 'nothing: it is finished' }
   }
+}
+
+function blockedText(blocking: BlockingOperation): string {
+  const { operation_id: id, state, destination, asks } = blocking
+  return (
+    `blocked: ${destination} takes the operations of an order one after the other, and it waits for ` +
+    `${operationName(blocking)}, which is ${state}${asks ? ' and needs a person' : ''}: hookledger outbox show ${id}`
+  )
 }
 
 function uncertainStep(operation: OperationView, at: string): string {

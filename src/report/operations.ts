@@ -3,6 +3,8 @@
  * or an answer: those are read through `read_operation`, which records who and why.
  */
 import type { Database } from '../postgres/executor.ts'
+import { appOperationId } from '../postgres/permanent-id.ts'
+import { blockedBy, noneInSequence, type Sequenced } from './operation-blocked.ts'
 import type { AttemptView, OperationRecord, OperationView } from './record-views.ts'
 import { counted, exactJson, isoTime, requiredTime } from './row-values.ts'
 
@@ -28,6 +30,7 @@ const shownAttempts = 200
 export async function listOperations(
   db: Database,
   filter: OperationFilter,
+  sequenced: Sequenced = noneInSequence,
 ): Promise<OperationView[]> {
   const rows = await db.query<OperationRow>({
     text: `${selectOperations(db.schema)}
@@ -42,7 +45,7 @@ export async function listOperations(
       filter.limit,
     ],
   })
-  return rows.map(operationView)
+  return viewsOf(db, rows, sequenced)
 }
 
 /** What is not finished is little, and each part of it has an index of its own. */
@@ -55,16 +58,40 @@ function stateCondition(states: readonly string[]): string {
 
 /**
  * The operations whose id begins so (six digits or more): several where that is the beginning of
- * several. The key that the destination saw (`id:2`) and `operation:id` are understood, too.
+ * several. The key that the destination saw (`id:2`), `operation:id`, and the key of `outbox.add` are
+ * understood, too.
  */
-export async function findOperations(db: Database, id: string): Promise<OperationView[]> {
+export async function findOperations(
+  db: Database,
+  id: string,
+  sequenced: Sequenced = noneInSequence,
+): Promise<OperationView[]> {
   const bounds = idBounds(id)
-  if (bounds === null) return []
-  const rows = await db.query<OperationRow>({
-    text: `${selectOperations(db.schema)} where o.operation_id between $1::uuid and $2::uuid order by o.operation_id limit 10`,
-    values: bounds,
+  const named =
+    bounds === null
+      ? []
+      : await db.query<OperationRow>({
+          text: `${selectOperations(db.schema)} where o.operation_id between $1::uuid and $2::uuid order by o.operation_id limit 10`,
+          values: bounds,
+        })
+  return viewsOf(db, named.length > 0 ? named : await findByKey(db, id), sequenced)
+}
+
+/** What the app recorded under this key: its id follows from it, for each destination that there is. */
+async function findByKey(db: Database, key: string): Promise<OperationRow[]> {
+  const s = db.schema
+  const destinations = await db.query<{ destination: string; installation_id: string }>({
+    text: `select d.destination, i.installation_id::text as installation_id
+      from ${s}outbox_destinations d cross join ${s}installation i order by 1`,
   })
-  return rows.map(operationView)
+  if (destinations.length === 0) return []
+  const ids = destinations.map((each) =>
+    appOperationId(each.installation_id, each.destination, key),
+  )
+  return db.query<OperationRow>({
+    text: `${selectOperations(s)} where o.operation_id = any ($1::uuid[]) and o.effect_type is null order by o.operation_id`,
+    values: [ids],
+  })
 }
 
 /** The first and the last id that begin so; null for what is no beginning of an id. */
@@ -82,6 +109,7 @@ function idBounds(id: string): [string, string] | null {
 export async function operationsAbout(
   db: Database,
   about: { readonly orderId: string | null; readonly ids: readonly string[] },
+  sequenced: Sequenced = noneInSequence,
 ): Promise<OperationRecord[]> {
   if (about.orderId === null && about.ids.length === 0) return []
   const rows = await db.query<OperationRow>({
@@ -97,7 +125,8 @@ export async function operationsAbout(
     db,
     rows.map((row) => row.operation_id),
   )
-  return rows.map((row) => ({ ...operationView(row), tries: tries.get(row.operation_id) ?? [] }))
+  const views = await viewsOf(db, rows, sequenced)
+  return views.map((view) => ({ ...view, tries: tries.get(view.operation_id) ?? [] }))
 }
 
 interface AttemptRow {
@@ -154,7 +183,7 @@ type Times =
   | 'leased_until'
   | 'finished_at'
 
-type OperationRow = Omit<OperationView, Times | 'created_at' | 'receipt' | 'key'> &
+type OperationRow = Omit<OperationView, Times | 'created_at' | 'receipt' | 'key' | 'blocked_by'> &
   Record<Times, Date | string | null> & { created_at: Date | string; receipt: string | null }
 
 function selectOperations(s: string): string {
@@ -167,7 +196,19 @@ function selectOperations(s: string): string {
     from ${s}outbox_operations o`
 }
 
-function operationView(row: OperationRow): OperationView {
+async function viewsOf(
+  db: Database,
+  rows: readonly OperationRow[],
+  sequenced: Sequenced,
+): Promise<OperationView[]> {
+  const blocking = await blockedBy(db, rows, sequenced)
+  return rows.map((row) => ({
+    ...operationView(row),
+    blocked_by: blocking.get(row.operation_id) ?? null,
+  }))
+}
+
+function operationView(row: OperationRow): Omit<OperationView, 'blocked_by'> {
   const generation = counted(row.key_generation)
   return {
     ...row,

@@ -3,7 +3,8 @@
  * nothing interpreted. Rows carry the names of the views' columns.
  */
 import type { Database } from '../postgres/executor.ts'
-import { findingsAbout, type FindingView } from './findings.ts'
+import { findingsAbout, isSeenByPasses, type FindingView } from './findings.ts'
+import { noneInSequence, type Sequenced } from './operation-blocked.ts'
 import { operationsAbout } from './operations.ts'
 import type {
   ActView,
@@ -15,7 +16,16 @@ import type {
   OrderView,
   PaymentView,
 } from './record-views.ts'
-import { counted, exactAmount, exactJson, isoTime, requiredTime, type Count } from './row-values.ts'
+import { repairsAbout, runsAt, type RepairView, type RunView } from './reconciliation.ts'
+import {
+  counted,
+  exactAmount,
+  exactJson,
+  isoTime,
+  requiredTime,
+  type Count,
+  type IsoTime,
+} from './row-values.ts'
 
 /** All of it. */
 export interface OrderRecord {
@@ -28,6 +38,10 @@ export interface OrderRecord {
   readonly operations: readonly OperationRecord[]
   readonly findings: readonly FindingView[]
   readonly acts: readonly ActView[]
+  /** What was repaired, by whom and why. */
+  readonly repairs: readonly RepairView[]
+  /** The passes over the provider's records that saw these findings. */
+  readonly runs: readonly RunView[]
   /** Decisions that are older than the newest {@link shownDecisions} and were left out. */
   readonly omitted_decisions: Count
 }
@@ -41,15 +55,20 @@ export async function readRecord(
   orderId: string | null,
   eventKeys: readonly string[],
   operationIds: readonly string[] = [],
+  sequenced: Sequenced = noneInSequence,
 ): Promise<OrderRecord> {
   const { decisions, omitted } = await readDecisions(db, orderId, eventKeys)
   const waiting = orderId === null ? [] : await waitingEvents(db, orderId)
-  const operations = await operationsAbout(db, { orderId, ids: operationIds })
+  const operations = await operationsAbout(db, { orderId, ids: operationIds }, sequenced)
   const findings = await findingsAbout(db, { orderId, eventKeys, operationIds })
   const concerned = [...decisions, ...findings].flatMap((row) =>
     row.event_key === null ? [] : [row.event_key],
   )
   const keys = [...new Set([...eventKeys, ...waiting, ...concerned])]
+  const repairs = await repairsAbout(db, {
+    orderId,
+    findingIds: findings.map((finding) => finding.finding_id),
+  })
   const targets = [
     ...(orderId === null ? [] : [`order:${orderId}`]),
     ...keys.map((key) => `event:${key}`),
@@ -65,9 +84,20 @@ export async function readRecord(
     entitlements: orderId === null ? [] : await readEntitlements(db, orderId),
     operations,
     findings,
-    acts: await readActs(db, targets),
+    acts: await actsAbout(db, targets),
+    repairs,
+    runs: await runsAt(db, findings.filter(isSeenByPasses).flatMap(momentsOf)),
     omitted_decisions: omitted,
   }
+}
+
+/** When a finding was seen, and when it ended. */
+function momentsOf({
+  first_seen_at: first,
+  last_seen_at: last,
+  closed_at: closed,
+}: FindingView): IsoTime[] {
+  return [first, last, ...(closed === null ? [] : [closed])]
 }
 
 type Raw<View, Times extends keyof View> = Omit<View, Times> & Record<Times, Date | string>
@@ -231,7 +261,8 @@ async function readEntitlements(db: Database, orderId: string): Promise<Entitlem
   }))
 }
 
-async function readActs(db: Database, targets: readonly string[]): Promise<ActView[]> {
+/** What people did about these targets (`operation:` and its id), in the order of its doing. */
+export async function actsAbout(db: Database, targets: readonly string[]): Promise<ActView[]> {
   if (targets.length === 0) return []
   const rows = await db.query<Raw<ActView, 'acted_at'>>({
     text: `select act, target, reason, actor, acted_at from ${db.schema}operator_acts

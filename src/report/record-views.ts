@@ -152,6 +152,19 @@ export interface OperationView {
   /** Whether its request is still kept: without one it cannot be sent again. */
   readonly has_request: boolean
   readonly finished_at: IsoTime | null
+  /** What it is blocked by: null unless its destination takes the operations of an order in sequence. */
+  readonly blocked_by: BlockingOperation | null
+}
+
+/** The first unfinished operation of an order, which those after it wait for. */
+export interface BlockingOperation {
+  readonly operation_id: string
+  readonly name: string
+  readonly destination: string
+  readonly effect_reference: string | null
+  readonly state: string
+  /** Whether nothing goes on until a person decides about it. */
+  readonly asks: boolean
 }
 
 /** An operation with what was tried, the newest last. */

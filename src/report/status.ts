@@ -4,6 +4,8 @@
  */
 import type { Database } from '../postgres/executor.ts'
 import { destinationStatus, type DestinationStatus } from './destinations.ts'
+import { shadowStatus, type ShadowStatus } from './shadow.ts'
+import { reconciliationStatus, type ReconciliationStatus } from './reconciliation.ts'
 import { counted, isoTime, type Count, type IsoTime } from './row-values.ts'
 
 /** The answer of `hookledger status`; the keys are what `--json` prints. Ages are in milliseconds. */
@@ -53,6 +55,10 @@ export interface StatusReport {
   }[]
   /** Where operations go, and what of them is not finished. */
   readonly destinations: readonly DestinationStatus[]
+  /** How far the providers' own records have been looked at, and what the last passes came to. */
+  readonly reconciliation: ReconciliationStatus
+  /** Workflows that decide and grant nothing; null where there are none. */
+  readonly shadow: ShadowStatus | null
   readonly workers: {
     /** Batches in work now, each held by one worker. */
     readonly batches: Count
@@ -73,7 +79,7 @@ export interface StatusReport {
 export async function status(db: Database): Promise<StatusReport> {
   const s = db.schema
   // a handful of connections are enough to overlap the big counts with the small ones
-  const [installation, counts, orders, findings, rejections, destinations] = await Promise.all([
+  const all = await Promise.all([
     db.query<InstallationRow>({ text: installationSql(s), values: [db.schemaName] }),
     db.query<CountsRow>({ text: countsSql(s) }),
     db.query<{ workflow: string; state: string; orders: string }>({
@@ -88,9 +94,10 @@ export async function status(db: Database): Promise<StatusReport> {
         where last_at > now() - interval '24 hours' group by source, reason order by source, reason`,
     }),
     destinationStatus(db),
+    reconciliationStatus(db),
+    shadowStatus(db),
   ])
-  const [about] = installation
-  const [row] = counts
+  const [[about], [row], orders, findings, rejections, destinations, reconciliation, shadow] = all
   if (about === undefined || row === undefined) throw new Error('a query of one row returned none')
   const ready = counted(row.ready)
   const delayed = counted(row.delayed)
@@ -126,6 +133,8 @@ export async function status(db: Database): Promise<StatusReport> {
       overdue: counted(each.overdue),
     })),
     destinations,
+    reconciliation,
+    shadow,
     workers: {
       batches: counted(row.batches),
       oldest_batch_age_ms: ageOf(row.oldest_batch_ms),

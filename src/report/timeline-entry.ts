@@ -5,7 +5,16 @@ import type { IsoTime } from './row-values.ts'
 export interface TimelineEntry {
   readonly at: IsoTime
   readonly what:
-    'arrived' | 'redelivered' | 'decided' | 'recorded' | 'called' | 'found' | 'closed' | 'acted'
+    | 'arrived'
+    | 'redelivered'
+    | 'decided'
+    | 'recorded'
+    | 'called'
+    | 'found'
+    | 'repaired'
+    | 'verified'
+    | 'closed'
+    | 'acted'
   readonly text: string
   /** What belongs to it, one line each. */
   readonly details: readonly string[]

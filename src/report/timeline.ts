@@ -3,20 +3,24 @@
  * was found, what a person did. Pure: the same record gives the same story.
  */
 import { formatMoney } from '../core/money.ts'
-import type { FindingView } from './findings.ts'
+import { isSeenByPasses, type FindingView } from './findings.ts'
 import type { OrderRecord } from './order-record.ts'
 import { operationEntries, operationName } from './operation-story.ts'
+import type { RunView } from './reconciliation.ts'
 import type { ActView, DecisionView, EventView } from './record-views.ts'
+import { repairEntries } from './repair-story.ts'
 import type { TimelineEntry } from './timeline-entry.ts'
 
 /** Entries of the same moment stand in this order: causes first. */
 const order: readonly TimelineEntry['what'][] = [
   'arrived',
   'acted',
+  'repaired',
   'decided',
   'recorded',
   'called',
   'found',
+  'verified',
   'closed',
   'redelivered',
 ]
@@ -30,8 +34,9 @@ export function timelineOf(record: OrderRecord): TimelineEntry[] {
       decided(record, decision, events.get(decision.event_key ?? '')),
     ),
     ...record.operations.flatMap(operationEntries),
-    ...record.findings.flatMap(found),
-    ...record.acts.map(acted),
+    ...record.findings.flatMap((finding) => found(finding, record.runs)),
+    ...record.repairs.flatMap(repairEntries),
+    ...record.acts.filter((act) => !isToldAsRepair(record, act)).map(acted),
   ]
   return entries
     .map((entry, index) => ({ entry, index }))
@@ -115,10 +120,22 @@ function decisionDetails(record: OrderRecord, decision: DecisionView): string[] 
       .filter((operation) => operation.decision_id === id)
       .map((operation) => `operation ${operationName(operation)} (${operation.operation_id})`),
     ...ownOperation(record, decision.kind, evidence['operation']),
+    ...decidedAnew(evidence['redecided']),
     ...pairs(evidence['absorbed']).map((name) => `${name} had happened already: absorbed`),
     ...texts(evidence['granted']).map((name) => `granted ${name}`),
     ...texts(evidence['revoked']).map((name) => `revoked ${name}`),
+    ...texts(evidence['would_grant']).map((name) => `in shadow: would grant ${name}`),
+    ...texts(evidence['would_send']).map((name) => `in shadow: would send ${name}`),
     `decision ${id} by ${decision.actor}${decision.workflow_version === null ? '' : `, version ${decision.workflow_version}`}${decision.attempts > 1 ? `, attempt ${decision.attempts}` : ''}`,
+  ]
+}
+
+/** A new decision tells which one it stands in the place of, and what it says of that event. */
+function decidedAnew(told: unknown): string[] {
+  if (!isRecord(told)) return []
+  const { event, decision, as, because } = told
+  return [
+    `of ${String(event)}, in the place of decision ${String(decision)}: ${String(as)}, ${String(because)}`,
   ]
 }
 
@@ -130,7 +147,7 @@ function ownOperation(record: OrderRecord, kind: string, named: unknown): string
   return [kind === 'canceled' ? `${what} is not sent` : `caused by our own operation ${what}`]
 }
 
-function found(finding: FindingView): TimelineEntry[] {
+function found(finding: FindingView, runs: readonly RunView[]): TimelineEntry[] {
   const base = { event_id: finding.event_id, decision_id: null }
   const times = finding.times_seen > 1 ? `, seen ${finding.times_seen} times` : ''
   const entries: TimelineEntry[] = [
@@ -142,6 +159,7 @@ function found(finding: FindingView): TimelineEntry[] {
       details: [
         `${finding.finding_id}, of ${finding.owner}, due ${finding.due_at}`,
         ...figures(finding.evidence),
+        ...seenBy(finding, finding.first_seen_at, runs),
       ],
     },
   ]
@@ -151,10 +169,32 @@ function found(finding: FindingView): TimelineEntry[] {
       at: finding.closed_at,
       what: 'closed',
       text: `finding ${finding.kind} ${finding.state}`,
-      details: [finding.finding_id],
+      details: [
+        ...(finding.closed_because === null ? [] : [`because ${finding.closed_because}`]),
+        finding.finding_id,
+        ...seenBy(finding, finding.closed_at, runs),
+      ],
     })
   }
   return entries
+}
+
+/** The pass that was under way: two that overlapped are both named. */
+function seenBy(finding: FindingView, at: string, runs: readonly RunView[]): string[] {
+  if (!isSeenByPasses(finding)) return []
+  const moment = Date.parse(at)
+  return runs
+    .filter(
+      (run) =>
+        Date.parse(run.started_at) <= moment &&
+        moment <= Date.parse(run.finished_at ?? run.seen_at),
+    )
+    .map((run) => `during the ${run.how} pass over ${run.source} by ${run.actor} (${run.run_id})`)
+}
+
+/** A repair is told once, with more than its act says. */
+function isToldAsRepair({ repairs }: OrderRecord, { target, acted_at: at }: ActView): boolean {
+  return repairs.some((each) => target === `finding:${each.finding_id}` && at === each.applied_at)
 }
 
 function acted(act: ActView): TimelineEntry {

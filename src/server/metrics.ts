@@ -51,6 +51,13 @@ export function createMetrics(signals: Signals, gauges?: Gauges): Metrics {
     signals.on('outbox.destination.paused', ({ destination }) => {
       add(`hookledger_destination_pauses_total${labels({ destination })}`, 1)
     }),
+    signals.on('reconcile.run.ended', ({ source, state, injected }) => {
+      add(`hookledger_reconciliation_runs_total${labels({ source, state })}`, 1)
+      add(`hookledger_reconciliation_injected_total${labels({ source })}`, injected)
+    }),
+    signals.on('findings.overdue', ({ kind }) => {
+      add(`hookledger_findings_escalated_total${labels({ kind })}`, 1)
+    }),
     signals.on('inbox.wait.rescued', ({ events }) => {
       add('hookledger_waits_rescued_total', events)
     }),

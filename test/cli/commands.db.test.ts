@@ -95,7 +95,7 @@ describe('hookledger explain', () => {
       'explain',
       '1001',
     )
-    expect(found.asked).toEqual({ kind: 'order', id: '1001', order_ids: ['1001'], event_keys: [] })
+    expect(found.asked).toMatchObject({ kind: 'order', id: '1001', order_ids: ['1001'] })
     expect(found.records[0]?.order).toMatchObject({ order_id: '1001', state: 'paid' })
     expect(found.records[0]?.timeline.length).toBeGreaterThan(6)
   })

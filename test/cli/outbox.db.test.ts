@@ -279,7 +279,7 @@ describe('hookledger outbox retry, resolve and discard', () => {
     const ids = [await recordOperation(fixture.db, dead), await recordOperation(fixture.db, dead)]
     const line = ['outbox', 'retry', '--destination', 'email', '--reason', 'it is back']
     expect((await hookledger('outbox', 'retry', '--reason', 'it is back')).code).toBe(2)
-    expect((await hookledger(...line)).stdout).toBe('2 operations to email pending again\n')
+    expect((await hookledger(...line)).stdout).toBe('2 operations to email tried again now\n')
     const acts = await fixture.sql(
       `select 1 from hookledger.operator_acts where target = any ($1) and reason = 'it is back'`,
       [ids.map((id) => `operation:${id}`)],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { MailReport } from '../../src/cli/simulate-mail.ts'
+import type { ReconciliationReport } from '../../src/cli/simulate-reconciliation.ts'
 import { simulationText, type SimulationReport } from '../../src/cli/simulate-text.ts'
 
 const plain = (text: string): string => text
@@ -13,24 +14,44 @@ const emails: MailReport = {
   differences: [],
 }
 
-function summary(more: Partial<MailReport> = {}, url: string | null = 'http://x/emails'): string {
+const reconciliation: ReconciliationReport = {
+  lost: 0,
+  recovered: 0,
+  missing: [],
+  tampered: [],
+  passes: 1,
+  calls: 9,
+  records: 12,
+  repaired: 0,
+  complete: true,
+}
+
+const now = {
+  orders: [],
+  deliveries: { total: 4, duplicates: 1 },
+  events: { total: 3, dead: 0 },
+  entitlements: { active: 3 },
+  waiting: { events: 0 },
+  findings: [],
+}
+
+function summary(
+  more: Partial<MailReport> = {},
+  url: string | null = 'http://x/emails',
+  others: object = {},
+): string {
   const report = {
     counts: { orders: 3, subscriptions: 0, deliveries: 4, events: 3 },
     elapsed_ms: 1000,
-    now: {
-      orders: [],
-      deliveries: { total: 4, duplicates: 1 },
-      events: { total: 3, dead: 0 },
-      entitlements: { active: 3 },
-      waiting: { events: 0 },
-      findings: [],
-    },
+    now,
     effects: [],
     emails: { ...emails, ...more },
+    reconciliation,
     differences: [],
-    audit: { holds: true, broken: [] },
+    audit: { holds: true, broken: [], known: 0 },
     examples: [],
     emails_url: url,
+    ...others,
   }
   return simulationText(report as unknown as SimulationReport, 'hookledger', style)
 }
@@ -61,5 +82,43 @@ describe('the summary of a simulation', () => {
     expect(text).not.toContain('mail faults')
     expect(text).not.toContain('mail service')
     expect(text).not.toContain('curl')
+  })
+
+  it('says what was dropped for good and came back by itself, and what waits for a person', () => {
+    const finding = 'a1b320ef-9b60-5a6a-8318-142cfa86b199'
+    const tampered = [{ order_id: '1007', trick: 'state_changed', finding_id: finding }]
+    const text = summary({}, null, {
+      reconciliation: { ...reconciliation, lost: 31, recovered: 31, passes: 4, tampered },
+      now: { ...now, events: { total: 40, dead: 0 } },
+      audit: { holds: true, broken: [], known: 2 },
+    })
+    expect(text).toMatch(/^ {2}reconciled +4 passes over the provider's own records: 12 records/m)
+    expect(text).toMatch(
+      /^ {2}lag +31 events dropped for good: 31 repaired by themselves, from the provider's/m,
+    )
+    expect(text).toMatch(
+      /^ {2}duplicates +1 absorbed: 4 deliveries and 37 records of the provider became 40 events$/m,
+    )
+    expect(text).toMatch(/^ {2}tampered with +1 order changed by SQL: every one found$/m)
+    expect(text).toMatch(/^ {2}compared +every other order is what the provider's own/m)
+    expect(text).toMatch(
+      /^ {2}audit +every promise holds; 2 rows that open findings name already$/m,
+    )
+    expect(text).toContain('hookledger repair plan a1b320ef')
+    expect(text).toMatch(/^ {2}hookledger reconcile +ask the provider again: it changes nothing$/m)
+  })
+
+  it('does not call found what is not', () => {
+    const tampered = [{ order_id: '1007', trick: 'state_changed', finding_id: null }]
+    const missing = ['evt_1', 'evt_2']
+    const text = summary({}, null, {
+      reconciliation: { ...reconciliation, lost: 9, missing, tampered, complete: false },
+      audit: { holds: false, broken: ['effect_twice'], known: 0 },
+    })
+    expect(text).toMatch(/^ {2}reconciled +no pass has looked at all of it yet/m)
+    expect(text).toMatch(/^ {2}lag +2 of 9 dropped events missing$/m)
+    expect(text).toMatch(/^ {2}tampered with +1 order changed by SQL: 0 found$/m)
+    expect(text).toMatch(/^ {2}audit +broken: effect_twice$/m)
+    expect(text).not.toContain('repair plan')
   })
 })

@@ -5,6 +5,7 @@ import { defaultLimits } from '../../src/core/limits.ts'
 import { resolveOptions } from '../../src/compose/options.ts'
 import { defaultContract } from '../../src/outbox/destination.ts'
 import { stripe } from '../../src/providers/stripe.ts'
+import { defaultReconcileSettings } from '../../src/reconciliation/settings.ts'
 import { membersOf } from './interfaces.ts'
 import { page, root, section, tableRows } from './pages.ts'
 
@@ -23,9 +24,11 @@ describe('docs/reference/configuration.md', () => {
   it.each([
     ['Options of createHookledger', 'src/compose/options.ts', 'HookledgerOptions'],
     ['Findings', 'src/compose/options.ts', 'FindingOptions'],
+    ['Reconciliation', 'src/reconciliation/settings.ts', 'ReconcileSettings'],
     ['Sources', 'src/providers/source-options.ts', 'SourceOptions'],
     ['stripe', 'src/providers/stripe.ts', 'StripeOptions'],
     ['standardWebhooks', 'src/providers/standard-webhooks.ts', 'StandardWebhooksOptions'],
+    ['customRecords', 'src/providers/custom-records.ts', 'CustomRecordsOptions'],
     ['stripeCalls', 'src/outbox/destinations/stripe.ts', 'StripeCallsOptions'],
     ['custom', 'src/outbox/destinations/custom.ts', 'CustomOptions'],
     ['contract', 'src/outbox/destination.ts', 'DestinationContract'],
@@ -49,6 +52,14 @@ describe('docs/reference/configuration.md', () => {
       JSON.parse(value.replaceAll("'", '"')) as unknown,
     ])
     expect(Object.fromEntries(told)).toEqual(defaultContract)
+  })
+
+  it('gives every option of reconciliation with its default', () => {
+    const told = documented('Reconciliation').map(([name, value = '']) => [
+      name,
+      JSON.parse(value.replaceAll("'", '"')) as unknown,
+    ])
+    expect(Object.fromEntries(told)).toEqual(defaultReconcileSettings)
   })
 
   it('gives every limit with its default', () => {

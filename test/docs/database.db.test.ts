@@ -95,23 +95,4 @@ describe('the SQL that documents show', () => {
   it.each(shown)('runs: $page:$line', async ({ text: sql }) => {
     await expect(oncePool(database.url, (pool) => pool.query(sql))).resolves.toBeDefined()
   })
-
-  it('ends a finding and records who did it', async () => {
-    const sql = shown.find((block) => block.text.includes("'dismissed'"))?.text ?? ''
-    const id = /finding_id = '([0-9a-f-]+)'/.exec(sql)?.[1]
-    await rows(
-      `insert into hookledger.findings (finding_id, class, kind, severity, owner, evidence, due_at)
-       values ($1, 'contradiction', 'paid_twice', 'high', 'operations', '{}', now())`,
-      [id],
-    )
-    await rows(sql)
-    expect(await rows(`select state from hookledger.findings where finding_id = $1`, [id])).toEqual(
-      [{ state: 'dismissed' }],
-    )
-    expect(
-      await rows(`select actor from hookledger.operator_acts where target = 'finding:' || $1`, [
-        id,
-      ]),
-    ).toEqual([{ actor: 'ada' }])
-  })
 })

@@ -50,6 +50,29 @@ function emitAll(signals: Signals): void {
   signals.emit('outbox.operation.stuck', { ...operation, reason: 'no lookup' })
   signals.emit('outbox.destination.paused', { destination: 'email', failures: 20, forMs: 5000 })
   signals.emit('outbox.destination.resumed', { destination: 'email' })
+  signals.emit('reconcile.run.ended', {
+    runId: 'run_1',
+    source: 'stripe',
+    how: 'scheduled',
+    state: 'complete',
+    error: null,
+    calls: 3,
+    records: 40,
+    injected: 2,
+    opened: 1,
+    closed: 1,
+    repaired: 0,
+    durationMs: 900,
+  })
+  signals.emit('findings.overdue', {
+    findingId: 'a1b320ef-9b60-5a6a-8318-142cfa86b199',
+    kind: 'paid_twice',
+    severity: 'high',
+    owner: 'support',
+    orderId: '1001',
+    dueAt: new Date('2026-01-02T00:00:00Z'),
+    step: 1,
+  })
 }
 
 describe('docs/reference/logs.md', () => {

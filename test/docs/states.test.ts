@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { credits } from '../../examples/shop/credits.ts'
 import { license } from '../../examples/shop/license.ts'
 import { graph } from '../../src/report/graph.ts'
+import { grantWorkflow } from '../../src/workflow/grant-workflow.ts'
 import { isFinal, type OutcomeKind } from '../../src/workflow/outcome.ts'
 import { blocks, page, section, tableRows } from './pages.ts'
 
@@ -15,6 +16,10 @@ describe('docs/reference/states.md', () => {
       expect(diagrams.map((each) => each.text.trim())).toContain(graph(workflow))
     },
   )
+
+  it('shows the built-in workflow of what is given away', () => {
+    expect(section(states.text, 'The built-in workflow')).toContain(graph(grantWorkflow))
+  })
 
   it('explains every state of the license', () => {
     const explained = tableRows(section(states.text, 'license')).map(([state]) => state)

@@ -143,4 +143,52 @@ describe('logSignals', () => {
       'warn  no way out',
     ])
   })
+
+  it('tells of a pass that did something, warns of one that could not, and keeps quiet about agreement', () => {
+    const lines: string[] = []
+    const signals = createSignals()
+    const write = (line: string): void => void lines.push(line.slice(13).trimEnd())
+    logSignals(signals, createLog({ level: 'info', pretty: true, color: false, write }))
+    const run = {
+      runId: 'run_1',
+      source: 'stripe',
+      how: 'scheduled',
+      state: 'complete',
+      error: null,
+      calls: 12,
+      records: 340,
+      injected: 0,
+      opened: 0,
+      closed: 0,
+      repaired: 0,
+      durationMs: 812.4,
+    } as const
+    signals.emit('reconcile.run.ended', run)
+    signals.emit('reconcile.run.ended', { ...run, injected: 3, opened: 1, closed: 2, repaired: 1 })
+    const error = 'the provider answers 503: the next pass goes on'
+    signals.emit('reconcile.run.ended', { ...run, state: 'incomplete', error })
+    expect(lines).toEqual([
+      'info  scheduled pass over stripe complete · 340 records in 12 calls · 3 events injected · 1 findings opened; try: hookledger findings list · 2 findings closed · 1 repaired by rule · 812 ms',
+      `warn  scheduled pass over stripe incomplete · 340 records in 12 calls · ${error} · 812 ms`,
+    ])
+  })
+
+  it('warns of a finding that is overdue, with its owner and the command that shows it', () => {
+    const lines: string[] = []
+    const signals = createSignals()
+    const write = (line: string): void => void lines.push(line.slice(13).trimEnd())
+    logSignals(signals, createLog({ level: 'warn', pretty: true, color: false, write }))
+    signals.emit('findings.overdue', {
+      findingId: 'a1b320ef',
+      kind: 'paid_twice',
+      severity: 'high',
+      owner: 'support',
+      orderId: '1001',
+      dueAt: new Date('2026-01-02T00:00:00Z'),
+      step: 1,
+    })
+    expect(lines).toEqual([
+      'warn  finding paid_twice about order 1001 of support was due 2026-01-02T00:00:00.000Z; try: hookledger findings show a1b320ef',
+    ])
+  })
 })

@@ -1,15 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { audit, auditChecks, defaultAuditLimits } from '../../src/report/audit.ts'
 import type { AuditReport } from '../../src/report/audit.ts'
+import { doorsViolations, furtherDoorsViolations } from './doors-violations.ts'
 import { LedgerDatabase, type LedgerFixture } from './ledger-fixture.ts'
 import { outboxHistory, type OutboxHistory } from './outbox-fixture.ts'
 import { outboxViolations } from './outbox-violations.ts'
+import { furtherViolations, reconciledViolations } from './reconciled-violations.ts'
+import { reconciledHistory, type ReconciledHistory } from './reconciliation-fixture.ts'
 
 let database: LedgerDatabase
 let fixture: LedgerFixture
 let end: () => Promise<void>
 let history: { paid: string; grant: string; refund: string }
 let outbox: OutboxHistory
+let reconciled: ReconciledHistory
 
 beforeAll(async () => {
   database = await LedgerDatabase.create()
@@ -21,6 +25,7 @@ beforeEach(async () => {
   ;({ fixture, end } = await database.trying())
   history = await fixture.cleanHistory()
   outbox = await outboxHistory(fixture)
+  reconciled = await reconciledHistory(fixture)
 })
 
 afterEach(() => end())
@@ -179,6 +184,18 @@ const violations: Record<string, () => Promise<void>> = {
       () => violate({ fixture, outbox, unguarded }),
     ]),
   ),
+  ...Object.fromEntries(
+    Object.entries(reconciledViolations).map(([name, violate]) => [
+      name,
+      () => violate({ fixture, reconciled, unguarded }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(doorsViolations).map(([name, violate]) => [
+      name,
+      async () => void (await violate({ fixture })),
+    ]),
+  ),
 }
 
 describe('audit', () => {
@@ -199,6 +216,16 @@ describe('audit', () => {
   it.each(Object.keys(violations))('catches a violation of %s', async (name) => {
     await violations[name]?.()
     expect(await brokenNow()).toContain(name)
+  })
+
+  it.each(furtherViolations)('finds %s', async (_, check, violate) => {
+    await violate({ fixture, reconciled, unguarded })
+    expect(await brokenNow()).toEqual([check])
+  })
+
+  it.each(furtherDoorsViolations)('finds %s', async (_, check, violate) => {
+    await violate({ fixture })
+    expect(await brokenNow()).toEqual([check])
   })
 
   it('counts all violations and shows the first ten of them', async () => {
@@ -295,6 +322,36 @@ describe('audit', () => {
     const report = await audit(fixture.db)
     const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
     expect(skipped).toEqual(['unfinished_without_body', 'body_altered', 'request_altered'])
+  })
+
+  it('tells what an open finding names as known, until that is overdue, closed, or about another order', async () => {
+    await violations['order_unexplained']?.()
+    const found = (order: string, dueHours: number): Promise<unknown> =>
+      fixture.sql(
+        `insert into hookledger.findings (finding_id, class, kind, severity, owner, order_id, evidence, due_at)
+         values (gen_random_uuid(), 'contradiction', 'tampered', 'high', 'operations', $1, '{}', now() + $2 * interval '1 hour')`,
+        [order, dueHours],
+      )
+    await found('1002', 72)
+    expect(await brokenNow()).toContain('order_unexplained')
+    await found('1001', 72)
+    const report = await audit(fixture.db)
+    expect(broken(report)).not.toContain('order_unexplained')
+    expect(report.checks.find((each) => each.check === 'order_unexplained')).toMatchObject({
+      holds: true,
+      violations: 0,
+      known: 1,
+      examples: [],
+    })
+    // what is broken beside it is not hidden by it
+    await violations['effect_twice']?.()
+    expect(await brokenNow()).toContain('effect_twice')
+    await fixture.sql(`update hookledger.findings set due_at = now() - interval '1 minute'`)
+    expect(await brokenNow()).toContain('order_unexplained')
+    await fixture.sql(
+      `update hookledger.findings set due_at = now() + interval '1 day', state = 'closed', closed_at = now()`,
+    )
+    expect(await brokenNow()).toContain('order_unexplained')
   })
 
   it('takes its limits from the configuration', async () => {

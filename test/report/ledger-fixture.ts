@@ -194,8 +194,11 @@ export class LedgerFixture {
     evidence?: object
   }): Promise<string> {
     const [row] = await this.sql<{ finding_id: string }>(
-      `insert into hookledger.findings (finding_id, class, kind, severity, owner, order_id, event_key, evidence, due_at, state)
-       values (gen_random_uuid(), $1, $2, 'high', 'ops', $3, $4, $5::text::jsonb, now() + $6::interval, $7) returning finding_id`,
+      `insert into hookledger.findings (finding_id, class, kind, severity, owner, order_id, event_key, evidence, due_at, state,
+         dismissed_until, dismissed_evidence)
+       values (gen_random_uuid(), $1, $2, 'high', 'ops', $3, $4, $5::text::jsonb, now() + $6::interval, $7,
+         case when $7 = 'dismissed' then now() + interval '1 month' end, case when $7 = 'dismissed' then $5::text::jsonb end)
+       returning finding_id`,
       [
         options.class ?? 'contradiction',
         options.kind,

@@ -22,8 +22,11 @@ export interface PlannedCopy {
   delayMs: number
 }
 
-/** The chances of the demo: a fifth sent again, a tenth out of order, nothing lost. */
+/** What a provider does on an ordinary day: a fifth sent again, a tenth out of order, nothing lost. */
 export const usualChances: DeliveryChances = { duplicate: 0.22, late: 0.13, lost: 0 }
+
+/** The chances of the demo: a tenth is lost for good besides, and only the provider's records tell of it. */
+export const demoChances: DeliveryChances = { ...usualChances, lost: 0.1 }
 
 /**
  * Plans the copies of events that were made together, in the order in which they were made. The last

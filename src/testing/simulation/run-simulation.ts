@@ -18,7 +18,12 @@ import { dealOrders } from './deal-orders.ts'
 import { OrderLife, type Step } from './order-life.ts'
 import { planScenario } from './scenarios.ts'
 import type { SimulatedOrder } from './simulated-order.ts'
-import type { SimulationCounts, SimulationProgress, SimulationResult } from './simulation-report.ts'
+import type {
+  LostEvent,
+  SimulationCounts,
+  SimulationProgress,
+  SimulationResult,
+} from './simulation-report.ts'
 import { planNoise } from './noise.ts'
 import { planSubscription, prepareCatalog } from './subscription-lives.ts'
 import { Timeline } from './timeline.ts'
@@ -53,6 +58,14 @@ export async function runSimulation(options: SimulationOptions): Promise<Simulat
   return new Simulation(options).run()
 }
 
+/** What was sent of one order or account. */
+interface Track {
+  readonly orderId: string | null
+  /** Ids of events, in the order in which their first copies were sent. */
+  readonly firstSent: string[]
+  readonly sent: Promise<DeliveryResult>[]
+}
+
 class Simulation {
   readonly #options: SimulationOptions
   readonly #random: Random
@@ -64,7 +77,8 @@ class Simulation {
   readonly #openings: Promise<void>[] = []
   readonly #copies = new Map<string, number>()
   readonly #position = new Map<string, number>()
-  readonly #firstSent: string[][] = []
+  readonly #tracks: Track[] = []
+  readonly #lost: LostEvent[] = []
   readonly #counts = { lost: 0, openedFirst: 0, openedLate: 0, failedOpenings: 0 }
   #begun = 0
   #acknowledged = 0
@@ -100,16 +114,15 @@ class Simulation {
     const random = this.#random.fork(`order ${order.id}`)
     const beginMs = 500 + random.integer(0, lastBeginningMs)
     const life = planScenario(order.scenario, new OrderLife(this.#options.double, order, random))
-    const firstSent = this.#track()
-    const sent: Promise<DeliveryResult>[] = []
+    const track = this.#track(order.id)
     if (order.opening === 'shop_first' && this.#options.openOrder) {
       this.#timeline.add(beginMs - random.integer(200, 500), () => this.#open(order, 'openedFirst'))
     }
-    this.#planSteps(life.steps, beginMs, random, firstSent, sent)
+    this.#planSteps(life.steps, beginMs, random, track)
     if (order.opening !== 'shop_late' || !this.#options.openOrder) return
     // After the purchase, once everything that was sent by then has been answered.
     this.#timeline.add(beginMs + random.integer(500, 4000), () => {
-      this.#openings.push(Promise.all(sent).then(() => this.#open(order, 'openedLate')))
+      this.#openings.push(Promise.all(track.sent).then(() => this.#open(order, 'openedLate')))
     })
   }
 
@@ -117,51 +130,45 @@ class Simulation {
     const { double } = this.#options
     const random = this.#random.fork('rest')
     const { result: prices, events } = double.hold(() => prepareCatalog(double))
-    this.#deliver(events, true, random, this.#track(), [])
+    this.#deliver(events, true, random, this.#track())
     for (const account of this.#accounts) {
       const own = random.fork(account)
       const steps = planSubscription(double, account, prices, own)
-      this.#planSteps(steps, 500 + own.integer(0, lastBeginningMs), own, this.#track(), [])
+      this.#planSteps(steps, 500 + own.integer(0, lastBeginningMs), own, this.#track())
     }
     const noise = planNoise(double, Math.ceil(this.#orders.length / 25), random.fork('noise'))
-    for (const step of noise) this.#planSteps([step], 0, random, this.#track(), [], false)
+    for (const step of noise) this.#planSteps([step], 0, random, this.#track(), false)
   }
 
   #planSteps(
     steps: readonly Step[],
     beginMs: number,
     random: Random,
-    firstSent: string[],
-    sent: Promise<DeliveryResult>[],
+    track: Track,
     isCounted = true,
   ): void {
     for (const [index, step] of steps.entries()) {
       this.#timeline.add(beginMs + step.atMs, () => {
         if (index === 0 && isCounted) this.#begun++
         const { events } = this.#options.double.hold(step.run)
-        this.#deliver(events, index === steps.length - 1, random, firstSent, sent)
+        this.#deliver(events, index === steps.length - 1, random, track)
       })
     }
   }
 
-  #deliver(
-    events: Stripe.Event[],
-    isLastStep: boolean,
-    random: Random,
-    firstSent: string[],
-    sent: Promise<DeliveryResult>[],
-  ): void {
+  #deliver(events: Stripe.Event[], isLastStep: boolean, random: Random, track: Track): void {
     for (const event of events) this.#position.set(event.id, this.#position.size)
     const plan = planDeliveries(events, isLastStep, this.#chances, random)
     for (const event of plan.lost) {
       this.#counts.lost++
+      this.#lost.push({ eventId: event.id, type: event.type, orderId: track.orderId })
       this.#options.sender.lose(event)
     }
     for (const { event, copy, delayMs } of plan.copies) {
       this.#timeline.add(this.#timeline.nowMs + delayMs, () => {
-        if (!this.#copies.has(event.id)) firstSent.push(event.id)
+        if (!this.#copies.has(event.id)) track.firstSent.push(event.id)
         this.#copies.set(event.id, (this.#copies.get(event.id) ?? 0) + 1)
-        sent.push(this.#send(event, copy))
+        track.sent.push(this.#send(event, copy))
         this.#report(false)
       })
     }
@@ -191,10 +198,10 @@ class Simulation {
     this.#counts.failedOpenings++
   }
 
-  #track(): string[] {
-    const firstSent: string[] = []
-    this.#firstSent.push(firstSent)
-    return firstSent
+  #track(orderId: string | null = null): Track {
+    const track: Track = { orderId, firstSent: [], sent: [] }
+    this.#tracks.push(track)
+    return track
   }
 
   #report(isEnd: boolean): void {
@@ -210,7 +217,7 @@ class Simulation {
     })
   }
 
-  #truth(): Pick<SimulationResult, 'orders' | 'outcomes' | 'credits' | 'expected'> {
+  #truth(): Pick<SimulationResult, 'orders' | 'lost' | 'outcomes' | 'credits' | 'expected'> {
     const { double } = this.#options
     const all = expectedOutcomes(double)
     const outcomes = this.#orders.flatMap(({ id }) => all.get(id) ?? [])
@@ -219,6 +226,7 @@ class Simulation {
     const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
     return {
       orders: this.#orders,
+      lost: this.#lost,
       outcomes: new Map(outcomes.map((outcome) => [outcome.orderId, outcome])),
       credits,
       expected: {
@@ -245,7 +253,10 @@ class Simulation {
       deliveries,
       duplicates: deliveries - copies.length,
       duplicatedEvents: copies.filter((count) => count > 1).length,
-      reordered: this.#firstSent.reduce((sum, ids) => sum + countReordered(ids, this.#position), 0),
+      reordered: this.#tracks.reduce(
+        (sum, { firstSent }) => sum + countReordered(firstSent, this.#position),
+        0,
+      ),
       undelivered: [...this.#copies.keys()].filter((id) => !isAcknowledged(id)).length,
       ...this.#counts,
     }

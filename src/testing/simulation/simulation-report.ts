@@ -57,9 +57,19 @@ export interface SimulationExpectations {
   credits: number
 }
 
+/** An event that was lost on purpose: only the provider's own records tell of it. */
+export interface LostEvent {
+  eventId: string
+  type: string
+  /** The order that it is about; null for subscriptions and for what concerns no order. */
+  orderId: string | null
+}
+
 /** A run, with the truth that it made. */
 export interface SimulationResult {
   orders: SimulatedOrder[]
+  /** What was lost, in the order in which it was made. */
+  lost: LostEvent[]
   /** By order id: what the shop must know of the orders of this run. */
   outcomes: Map<string, ExpectedOutcome>
   /** What the paid invoices of this run must have added. */

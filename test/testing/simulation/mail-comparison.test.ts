@@ -40,7 +40,7 @@ function operation(order: string, more: Partial<EmailOperation> = {}): EmailOper
   return { operationId: `op-${order}`, orderId: order, state: 'sent', calls: 1, ...more }
 }
 
-describe('compareMail', () => {
+describe('compareMail', { timeout: 30_000 }, () => {
   test('finds nothing when every email was called until it was answered, whatever went wrong on the way', async () => {
     double.misbehave(seededMailFaults('comparison', 0.6))
     const operations: EmailOperation[] = []

@@ -1,5 +1,6 @@
 import type Stripe from 'stripe'
 import { describe, expect, test } from 'vitest'
+import { demoChances } from '../../../src/testing/simulation/delivery-plan.ts'
 import type { ExpectedOutcome } from '../../../src/testing/simulation/expected-outcome.ts'
 import {
   runSimulation,
@@ -85,7 +86,7 @@ async function bench(
   }
 }
 
-describe('a run of 300 orders', () => {
+describe('a run of 300 orders', { timeout: 30_000 }, () => {
   test('plays every scenario, sends a fifth again and a tenth out of order, and tells the truth', async () => {
     await using setup = await bench()
     const opened: SimulatedOrder[] = []
@@ -182,7 +183,7 @@ describe('a run of 300 orders', () => {
   })
 })
 
-describe('the seed', () => {
+describe('the seed', { timeout: 30_000 }, () => {
   test('makes the same orders, events and deliveries again', async () => {
     const play = async (seed: string) => {
       await using setup = await bench(undefined, seed)
@@ -274,7 +275,9 @@ describe('the receiver', () => {
 describe('lost events', () => {
   test('are never sent, and the log says which they are', async () => {
     await using setup = await bench()
-    const { counts } = await setup.run({ orders: 80, chances: { lost: 0.1, duplicate: 0 } })
+    const run = await setup.run({ orders: 80, chances: { ...demoChances, duplicate: 0 } })
+    const { counts } = run
+    expect(run.lost).toHaveLength(counts.lost)
     const lost = new Set(setup.double.log.entries('dropped').map((entry) => entry.eventId))
     expect(lost.size).toBe(counts.lost)
     expect(counts.lost).toBeGreaterThan(20)
@@ -282,6 +285,26 @@ describe('lost events', () => {
     expect(counts.events + counts.lost).toBe(setup.double.all('event').length)
     expect(counts.duplicates).toBe(0)
     expect(setup.double.unacknowledged()).toEqual([])
+    expect(new Set(run.lost.map((event) => event.eventId))).toEqual(lost)
+    expect(counts.lost / (counts.events + counts.lost)).toBeGreaterThan(0.06)
+    expect(counts.lost / (counts.events + counts.lost)).toBeLessThan(0.14)
+  })
+
+  test('are told with the order that they are about', async () => {
+    await using setup = await bench()
+    const { lost, orders } = await setup.run({ orders: 80, chances: { lost: 0.1 } })
+    const events = new Map(setup.double.all('event').map((event) => [event.id, event]))
+    const ids = new Set(orders.map((order) => order.id))
+    const named = lost.filter(({ orderId }) => orderId !== null)
+    expect(named.length).toBeGreaterThan(20)
+    for (const { eventId, type, orderId } of lost) {
+      expect(events.get(eventId)?.type).toBe(type)
+      if (orderId === null) continue
+      expect(ids.has(orderId)).toBe(true)
+      const said = events.get(eventId)?.data.object as { client_reference_id?: string | null }
+      if (typeof said.client_reference_id === 'string')
+        expect(said.client_reference_id).toBe(orderId)
+    }
   })
 })
 
