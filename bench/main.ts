@@ -1,6 +1,6 @@
 /**
- * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order|dispatch [--json]`. Everything is
- * measured side by side in one run; exit 3 when a ratio is below its floor.
+ * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order|dispatch|reconcile [--json]`.
+ * Everything is measured side by side in one run; exit 3 when a ratio is below its floor.
  */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly seconds: number
   /** Events that wait in `backlog`. */
   readonly backlog: number
+  /** Orders in `reconcile`, each with a payment and an event at the provider. */
+  readonly records: number
   /** Whether the competitors' statements are prepared by name. */
   readonly prepared: boolean
 }

@@ -7,6 +7,7 @@ import { benchDispatch } from './dispatch.ts'
 import { benchHotOrder } from './hot-order.ts'
 import { benchLatency } from './latency.ts'
 import { benchProcess } from './process.ts'
+import { benchReconcile } from './reconcile.ts'
 import { belowFloor, type BenchContext, type BenchOptions, type Report } from './report.ts'
 import { startBenchServer } from './server.ts'
 
@@ -17,6 +18,7 @@ const benches: Readonly<Record<string, (context: BenchContext) => Promise<Report
   backlog: benchBacklog,
   'hot-order': benchHotOrder,
   dispatch: benchDispatch,
+  reconcile: benchReconcile,
 }
 
 async function main(): Promise<number> {
@@ -29,6 +31,7 @@ async function main(): Promise<number> {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '8' },
       backlog: { type: 'string', default: '1000000' },
+      records: { type: 'string', default: '100000' },
     },
   })
   const run = benches[positionals[0] ?? '']
@@ -45,6 +48,7 @@ async function main(): Promise<number> {
     rounds: positive(values.rounds),
     seconds: positive(values.seconds),
     backlog: positive(values.backlog),
+    records: positive(values.records),
   }
   const server = await startBenchServer()
   try {
