@@ -33,7 +33,8 @@ export interface ActReport {
   readonly operationId: string
   readonly destination: string
   readonly orderId: string | null
-  readonly from: 'dead' | 'uncertain'
+  /** `pending` and `sending` only of what was discarded since nothing here sends it any more. */
+  readonly from: 'dead' | 'uncertain' | 'pending' | 'sending'
   readonly to: 'pending' | 'uncertain' | 'sent' | 'discarded'
   /** A new key, where the destination would answer the old one with what it stored. */
   readonly keyGeneration: number
@@ -128,7 +129,8 @@ export function resolveOperation(
 }
 
 /**
- * Ends it without sending it.
+ * Ends it without sending it. Where its destination is not configured any more nothing else would ever end
+ * it: then one that is pending, or that its dispatcher left behind, is ended too.
  *
  * @throws HookledgerError HKL_OUTBOX_OPERATION_UNKNOWN, HKL_OUTBOX_NOT_OPEN
  */
@@ -137,13 +139,15 @@ export function discardOperation(
   operationId: string,
   by: ActReason,
 ): Promise<ActReport> {
-  return act(context, operationId, 'outbox discard', by, () => ({
+  return act(context, operationId, discard, by, () => ({
     to: 'discarded',
     newWindow: false,
     newGeneration: false,
     receipt: null,
   }))
 }
+
+const discard = 'outbox discard'
 
 async function act(
   context: ActsContext,
@@ -157,8 +161,9 @@ async function act(
   const destinationName = await destinationOf(db, operationId)
   return db.transaction(
     async (tx) => {
-      await lockFigures(db.schema, tx, destinationName)
-      const standing = await lockOperation(db.schema, tx, operationId)
+      const isLeft = name === discard && !context.destinations.has(destinationName)
+      if (!isLeft) await lockFigures(db.schema, tx, destinationName)
+      const standing = await lockOperation(db.schema, tx, operationId, isLeft)
       const change = decide(standing, configured(context, destinationName, name))
       const generation = standing.key_generation + (change.newGeneration ? 1 : 0)
       await writeChange(context, tx, standing, change)
@@ -195,7 +200,7 @@ async function act(
 /** A discarded operation needs no destination any more; whatever is sent does. */
 function configured({ destinations }: ActsContext, name: string, act: string): Destination {
   const destination = destinations.get(name)
-  if (destination !== undefined || act === 'outbox discard') return destination as Destination
+  if (destination !== undefined || act === discard) return destination as Destination
   throw new HookledgerError(
     'HKL_CONFIG_UNKNOWN_NAME',
     `destination "${name}" is not in this configuration: add it, or discard the operation`,
@@ -214,14 +219,32 @@ async function destinationOf(db: Database, operationId: string): Promise<string>
   )
 }
 
-async function lockOperation(s: string, tx: Executor, operationId: string): Promise<Standing> {
-  const [row] = await tx.query<Standing>({
+/**
+ * `isLeft`: nothing that is configured here sends it. Its destination's row is locked first then, too: somebody
+ * else may still send it.
+ */
+async function lockOperation(
+  s: string,
+  tx: Executor,
+  operationId: string,
+  isLeft: boolean,
+): Promise<Standing> {
+  if (isLeft) {
+    await tx.query({
+      text: `select 1 from ${s}outbox_destinations where destination =
+          (select destination from ${s}outbox_operations where operation_id = $1::uuid) for no key update`,
+      values: [operationId],
+    })
+  }
+  const [row] = await tx.query<Standing & { is_free: boolean }>({
     text: `select operation_id::text as operation_id, destination, order_id, state, key_generation, attempts,
+        (state = 'pending' or (state = 'sending' and leased_until < statement_timestamp())) as is_free,
         extract(epoch from statement_timestamp() - first_attempt_at)::double precision * 1000 as key_age_ms
       from ${s}outbox_operations where operation_id = $1::uuid for no key update`,
     values: [operationId],
   })
-  if (row?.state === 'dead' || row?.state === 'uncertain') return row
+  if (row?.state === 'dead' || row?.state === 'uncertain' || (isLeft && row?.is_free === true))
+    return row
   throw new HookledgerError(
     'HKL_OUTBOX_NOT_OPEN',
     `operation ${operationId} is ${row?.state ?? 'gone'}: only one that is dead or uncertain needs a person`,
@@ -242,7 +265,7 @@ async function writeChange(
         receipt = coalesce($4::text::jsonb, receipt),
         uncertain_since = case when $2 = 'uncertain' then uncertain_since end,
         first_attempt_at = case when $5::boolean then null else first_attempt_at end,
-        key_generation = key_generation + $6::integer
+        key_generation = key_generation + $6::integer, lease = null, leased_until = null, leased_by = null
       where operation_id = $1::uuid`,
     values: [
       standing.operation_id,
@@ -253,6 +276,12 @@ async function writeChange(
       newGeneration ? 1 : 0,
     ],
   })
+  if (standing.state === 'sending') {
+    await tx.query({
+      text: `update ${s}outbox_destinations set under_way = greatest(0, under_way - 1) where destination = $1`,
+      values: [standing.destination],
+    })
+  }
   await runParts(tx, findings.parts([], [standing.operation_id]))
   if (!ends || standing.order_id === null) return
   await tx.query({

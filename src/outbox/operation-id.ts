@@ -25,11 +25,6 @@ export function effectOperationId(installationId: string, of: EffectOperation): 
   ])
 }
 
-/** The id of an operation that the app asks for itself. */
-export function appOperationId(installationId: string, destination: string, key: string): string {
-  return permanentId(installationId, ['app', destination, key])
-}
-
 /** What the destination is to recognize the operation by. */
 export function sentKey(operationId: string, generation: number): string {
   return generation === 1 ? operationId : `${operationId}:${generation}`
