@@ -1,7 +1,2 @@
 /** What a person decides about findings, for the command line. */
-export {
-  assignFinding,
-  dismissFinding,
-  type FindingActBy,
-  type FindingActReport,
-} from '../reconciliation/finding-acts.ts'
+export { assignFinding, dismissFinding, type FindingActBy } from '../reconciliation/finding-acts.ts'

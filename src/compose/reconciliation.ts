@@ -9,7 +9,7 @@ import { runPass } from '../reconciliation/pass.ts'
 import { runDuePasses } from '../reconciliation/schedule.ts'
 import { createLoop } from '../worker/loop.ts'
 import { comparisonOf, type ComparisonParts } from './comparison.ts'
-import type { ConfiguredSource, ResolvedConfig } from './options.ts'
+import type { ConfiguredSource } from './options.ts'
 
 /** The reconcile role of a process, and passes by hand. */
 export interface Reconciler {
@@ -38,11 +38,6 @@ export interface ReconcilerParts extends ComparisonParts {
   readonly decide?: (() => Promise<unknown>) | undefined
   /** Repairs what the configuration says repairs itself, and verifies what was repaired. */
   readonly autoRepair?: ((signal: AbortSignal) => Promise<number>) | undefined
-}
-
-/** Whether any source can be asked for its records. */
-export function hasRecords({ sources }: ResolvedConfig): boolean {
-  return [...sources.values()].some(isAsked)
 }
 
 /** How often it is looked whether a pass is due, in milliseconds: between these. */

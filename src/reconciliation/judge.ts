@@ -29,7 +29,7 @@ const atOnce = 100
 /** Judges references of one source, each at most once a pass. */
 export class Judge {
   /** What was found, by the finding's id. */
-  readonly found = new Map<string, Discrepancy>()
+  readonly found: Map<string, Discrepancy> = new Map()
   judged = 0
   readonly #ctx: CompareContext
   readonly #source: ConfiguredSourceLike

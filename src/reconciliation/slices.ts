@@ -86,6 +86,14 @@ export function nextPosition(
   return slice(at, at.sliceTo, Math.max(sliceMs, longerMs))
 }
 
+/** A window that goes on, up to what is old enough by now. One that had come to its end begins a slice there. */
+export function extended(at: Position, to: Date, sliceMs: number): Position {
+  if (to <= at.to) return at
+  const longer = { ...at, to }
+  if (at.sliceFrom < at.sliceTo) return longer
+  return slice(longer, at.sliceTo, sliceMs)
+}
+
 function slice({ from, to }: Window, sliceFrom: Date, lengthMs: number): Position {
   const end = Math.min(sliceFrom.getTime() + lengthMs, to.getTime())
   return { from, to, sliceFrom, sliceTo: new Date(end), cursor: null }

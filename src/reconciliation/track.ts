@@ -17,6 +17,7 @@ import {
   type WalkTarget,
 } from './pass-context.ts'
 import {
+  extended,
   firstPosition,
   isDeep,
   planWindow,
@@ -216,7 +217,7 @@ function plan(
 ): Position | null {
   const planned = planWindow({ through, installedAt, now, deep: how === 'deep', settings })
   if (resumed !== null && (planned === null || resumed.from <= planned.from))
-    return planned !== null && planned.to > resumed.to ? { ...resumed, to: planned.to } : resumed
+    return planned === null ? resumed : extended(resumed, planned.to, settings.sliceMs)
   const window = planned === null ? null : withinReach(planned, through, reachMs, now).rest
   return window === null ? null : firstPosition(window, settings.sliceMs)
 }

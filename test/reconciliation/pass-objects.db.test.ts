@@ -191,6 +191,22 @@ describe('a window of objects', () => {
     expect(payments()[0]?.cursor).toBe(stoppedAt)
   })
 
+  it('that was compared and not closed goes on behind its end', async () => {
+    const made = await create()
+    fill(made, 3)
+    await made.pass()
+    await made.rows(
+      `update reconciliation_checkpoints set window_from = through - interval '1 day', window_to = through - interval '1 hour',
+         slice_from = through - interval '1 hour', slice_to = through - interval '1 hour' where kind = 'payment'`,
+    )
+    made.records.asked.length = 0
+    expect(await made.pass()).toMatchObject({ state: 'complete', injected: 0 })
+    const asked = made.records.asked.filter(({ kind }) => kind === 'payment')
+    expect(asked.length).toBeGreaterThan(0)
+    expect(asked.every(({ from, to }) => from < to)).toBe(true)
+    expect((await checkpointOf(made, 'payment')).inWork).toBe(false)
+  })
+
   it('is begun anew where the run that was at it is gone', async () => {
     const made = await create({ pageSize: 2, settings: { sliceMs: month } })
     fill(made, 10)

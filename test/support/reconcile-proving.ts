@@ -3,6 +3,7 @@
  * a line for each. None: everything seeded was found, nothing was invented, and the second pass changed
  * nothing.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expectedCredits } from '../../src/testing/simulation/expected-outcome.ts'
 import {
   expectedFindings,
@@ -12,6 +13,7 @@ import {
   ledgerOf,
   truthOf,
 } from './reconcile-oracle.ts'
+import { workOff } from './probe.ts'
 import { wrongRows, type ReconcileProof } from './reconcile-proof.ts'
 import { mend } from './reconcile-mending.ts'
 import type { SeedName } from './reconcile-seeds.ts'
@@ -39,7 +41,9 @@ export async function proveWorld(
   const tell = (lines: readonly string[]): void => {
     wrong.push(...lines.map((line) => `world ${seed}: ${line}`))
   }
-  tell(await incomplete(proof))
+  const [complaints] = await Promise.all([incomplete(proof), race(proof, world)])
+  tell(complaints)
+  await workOff(proof.hookledger)
   tell(judgeFindings(expectedFindings(world, sown), await findingsOf(proof.pool)))
   tell(await wrongRows(proof, world, sown))
   tell(await wrongLedger(proof, world))
@@ -48,6 +52,14 @@ export async function proveWorld(
   tell(changesBetween(before, await settledState(proof.pool)).map((line) => `second pass: ${line}`))
   if (wrong.length === 0) tell(await mend(proof, world, sown))
   return { world, sown: sown.map(({ name }) => name), wrong }
+}
+
+/** Delivers beside a pass, a little at a time. */
+async function race(proof: ReconcileProof, { racing }: World): Promise<void> {
+  for (const event of racing) {
+    await sleep(5)
+    await proof.deliver(event)
+  }
 }
 
 async function incomplete(proof: ReconcileProof): Promise<readonly string[]> {

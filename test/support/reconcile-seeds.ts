@@ -264,7 +264,7 @@ export function planSeed(order: SimulatedOrder, random: Random): Seed {
 }
 
 /** The contradiction of this name. */
-export function seedNamed(name: SeedName, order: SimulatedOrder, random: Random): Seed {
+function seedNamed(name: SeedName, order: SimulatedOrder, random: Random): Seed {
   return plans[name](order, random)
 }
 

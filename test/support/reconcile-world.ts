@@ -21,8 +21,11 @@ import {
 import { planSeed, type Seed } from './reconcile-seeds.ts'
 import { shopSecret } from './shop.ts'
 
-/** How an event reaches the shop: `dropped` is in the provider's event list still, `hidden` is nowhere. */
-export type Fate = 'delivered' | 'dropped' | 'hidden'
+/**
+ * How an event reaches the shop: `racing` is delivered while the first pass runs, `dropped` never, but the
+ * provider's event list has it still, `hidden` is nowhere.
+ */
+export type Fate = 'delivered' | 'racing' | 'dropped' | 'hidden'
 
 /** An order with all that the provider made of it, and with what was done to it. */
 export interface WorldOrder {
@@ -42,20 +45,32 @@ export interface World {
   readonly fates: ReadonlyMap<string, Fate>
   /** Deliveries in the order in which they come, repetitions included. */
   readonly arrivals: readonly Stripe.Event[]
+  /** What is delivered while the first pass runs. */
+  readonly racing: readonly Stripe.Event[]
 }
 
 /** What a world is made of; each is a chance from 0 to 1. */
 export interface WorldChances {
   /** That an order loses some of its events. */
   readonly lossy: number
-  /** That an event of such an order is dropped, and that it is hidden. */
+  /** That an event of such an order is dropped, that it is hidden, and that it races. */
   readonly dropped: number
   readonly hidden: number
+  readonly racing: number
   /** That something contradictory is done to an order. */
   readonly seeded: number
+  /** That such an order loses some of its events, too. */
+  readonly mixed: number
 }
 
-const usual: WorldChances = { lossy: 0.6, dropped: 0.3, hidden: 0.25, seeded: 0.3 }
+const usual: WorldChances = {
+  lossy: 0.6,
+  dropped: 0.25,
+  hidden: 0.25,
+  racing: 0.15,
+  seeded: 0.3,
+  mixed: 0,
+}
 
 /** A world began so long before now, and was over an hour later: everything in it is older than any lag. */
 const agoMs = 100 * 60_000
@@ -102,7 +117,12 @@ export function makeWorld(
   const fates = dealFates(made, others, odds, random.fork('fates'))
   const world = { seed, double, orders: made, others, fates }
   double.setListLag((object) => (fates.get(object.id) === 'hidden' ? Infinity : 0))
-  return { ...world, arrivals: dealArrivals(world, random.fork('arrivals')) }
+  const racing = eventsOf(world).filter(({ id }) => fates.get(id) === 'racing')
+  return {
+    ...world,
+    arrivals: dealArrivals(world, random.fork('arrivals')),
+    racing: random.fork('racing').shuffle(racing),
+  }
 }
 
 function heard(
@@ -133,7 +153,7 @@ function planOthers(
   }
 }
 
-/** An order that something contradictory is done to loses nothing: each is judged by itself. */
+/** An order that something contradictory is done to loses nothing, unless it is asked for. */
 function dealFates(
   orders: readonly WorldOrder[],
   others: readonly Stripe.Event[],
@@ -144,10 +164,11 @@ function dealFates(
   const deal = (): Fate => {
     const drawn = random.next()
     if (drawn < odds.dropped) return 'dropped'
-    return drawn < odds.dropped + odds.hidden ? 'hidden' : 'delivered'
+    if (drawn < odds.dropped + odds.hidden) return 'hidden'
+    return drawn < odds.dropped + odds.hidden + odds.racing ? 'racing' : 'delivered'
   }
   for (const { events, seed } of orders) {
-    const loses = seed === null && random.chance(odds.lossy)
+    const loses = random.chance(seed === null ? odds.lossy : odds.mixed)
     for (const event of events) fates.set(event.id, loses ? deal() : 'delivered')
   }
   for (const { id } of others) {
@@ -165,14 +186,13 @@ function dealFates(
 }
 
 /** In any order, a quarter of them again. */
-function dealArrivals(world: Omit<World, 'arrivals'>, random: Random): Stripe.Event[] {
-  const all = [...world.orders.flatMap(({ events }) => events), ...world.others]
-  const delivered = all.filter(({ id }) => world.fates.get(id) === 'delivered')
+function dealArrivals(world: Omit<World, 'arrivals' | 'racing'>, random: Random): Stripe.Event[] {
+  const delivered = eventsOf(world).filter(({ id }) => world.fates.get(id) === 'delivered')
   const again = delivered.filter(() => random.chance(0.25))
   return random.shuffle([...delivered, ...again])
 }
 
 /** Every event that the provider made in this world. */
-export function eventsOf({ orders, others }: World): Stripe.Event[] {
+export function eventsOf({ orders, others }: Pick<World, 'orders' | 'others'>): Stripe.Event[] {
   return [...orders.flatMap(({ events }) => events), ...others]
 }
