@@ -98,7 +98,7 @@ function foundSql(schema: string): string {
         escalations = case when ${opens} then 0 else f.escalations end,
         closed_at = case when ${opens} then null else f.closed_at end,
         closed_because = case when ${opens} then null else f.closed_because end
-      returning f.finding_id, f.state)`
+      returning f.finding_id, f.state, f.times_seen = 1 as is_new)`
 }
 
 /** Closes findings that are over, and says why. */

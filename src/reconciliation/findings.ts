@@ -108,9 +108,13 @@ async function writeFound(
     values: [[...ids].sort()],
   })
   const earlier = new Map(before.map((row) => [row.finding_id, row.state]))
-  const after = await rowsOf<{ finding_id: string; state: string }>(tx, part)
+  const after = await rowsOf<{ finding_id: string; state: string; is_new: boolean }>(tx, part)
+  // what was not there to be locked may have been written by somebody else meanwhile: then it is theirs
   const openedIds = after
-    .filter(({ finding_id: id, state }) => state === 'open' && !isOpen(earlier.get(id)))
+    .filter(({ finding_id: id, state, is_new: isNew }) => {
+      const before = earlier.get(id)
+      return state === 'open' && (before === undefined ? isNew : !isOpen(before))
+    })
     .map((row) => row.finding_id)
   return { opened: openedIds.length, openedIds, seen: after.length - openedIds.length }
 }

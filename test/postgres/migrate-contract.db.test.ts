@@ -230,6 +230,8 @@ describe('the schema', () => {
     expect(found.map(({ name }) => name)).toEqual([
       'entitlements_granted_by_fkey',
       'ledger_decisions_state_fkey',
+      // a row a repair: nothing that an event writes
+      'repairs_finding_fkey',
     ])
   })
 

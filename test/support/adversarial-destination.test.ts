@@ -66,7 +66,7 @@ describe('what the destination does', () => {
     ['answers_200_with_an_error', 200, 'none'],
     ['refuses', 422, 'none'],
     [{ does: 'refuses', status: 400 }, 400, 'none'],
-    ['refuses_at_door', 401, 'none'],
+    ['refuses_at_door', 403, 'none'],
     ['says_nothing', null, 'none'],
     ['resets', null, 'none'],
     ['talks_garbage', null, 'none'],

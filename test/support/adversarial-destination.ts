@@ -204,7 +204,7 @@ class Adversary implements AdversarialDestination {
           'retry-after': 'retryAfter' in act ? act.retryAfter : '1',
         })
       case 'refuses_at_door':
-        return call.answer('status' in act ? act.status : 401, 'nothing', '{"error":"who are you"}')
+        return call.answer('status' in act ? act.status : 403, 'nothing', '{"error":"who are you"}')
       case 'works_late':
         // the request is in its hands, and it gets to it when the caller may have given up
         return this.#later(() => this.#work(call, sha256, () => this.#confirm(call)))
