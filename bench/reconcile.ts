@@ -74,7 +74,7 @@ export async function benchReconcile({ server, options, log }: BenchContext): Pr
       ),
       no_table_scan: scanned === 0 ? 1 : 0,
     },
-    floors: { many_vs_few: 0.5, memory_flat: 0.7, no_table_scan: 1 },
+    floors: { many_vs_few: 0.4, memory_flat: 0.8, no_table_scan: 1 },
   }
 }
 

@@ -79,7 +79,7 @@ export function auditText(report: AuditReport, style: Style): string {
 
 /** What reconciliation found first is no news, and the finding calls a person when its time is over. */
 function knownLine({ check, known }: AuditResult, style: Style): string {
-  return `   ${style.warning('known')} ${check}: ${plural(known, 'row')} with an open finding about it: hookledger findings list`
+  return `   ${style.warning('known')} ${check}: ${plural(known, 'row')} that findings answer for, open or dismissed until a day: hookledger findings list --state all`
 }
 
 function brokenLines(result: AuditResult, style: Style): string[] {

@@ -28,8 +28,8 @@ export interface AuditCheck {
   readonly onHeap?: boolean
   /**
    * Its rows name their order (`order_id`), and one that reconciliation has found already (an open finding
-   * about what was changed behind the ledger's back, with an owner and not overdue) is told as known: somebody
-   * is at it, and it is the finding that calls a person. Overdue, it is a violation again.
+   * about what was changed behind the ledger's back, with an owner and not overdue; or one that somebody dismissed
+   * until a day) is told as known: it is the finding that calls a person. Past its time it is a violation again.
    */
   readonly knownByFinding?: boolean
   readonly sql: (schema: string, schemaName: string) => string

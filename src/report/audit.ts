@@ -42,7 +42,7 @@ export interface AuditResult {
   /** What holds, or should. */
   readonly says: string
   readonly violations: Count
-  /** Further ones that an open finding names: somebody answers for each, and its time is not over. */
+  /** Further ones that a finding names: somebody answers for each and its time is not over, or accepted it until a day. */
   readonly known: Count
   /** At most ten of them. */
   readonly examples: readonly { readonly key: string; readonly detail: string }[]
@@ -132,11 +132,13 @@ export async function runCheck(
   }
 }
 
-/** Whether a row `v` is one that a person answers for already. */
+/** Whether a row `v` is one that a person answers for: it is being dealt with, or accepted until a day. */
 function isKnown(check: AuditCheck, s: string): string {
   if (check.knownByFinding !== true) return 'false'
-  return `exists (select 1 from ${s}findings f where f.order_id = v.order_id and f.state in ('open', 'repairing')
-    and f.kind in ('tampered', 'entitlement_without_state') and f.due_at > now())`
+  return `exists (select 1 from ${s}findings f where f.order_id = v.order_id
+    and f.kind in ('tampered', 'entitlement_without_state')
+    and ((f.state in ('open', 'repairing') and f.due_at > now())
+      or (f.state = 'dismissed' and f.dismissed_until > now())))`
 }
 
 /** Whole tables are read: the statement timeout of a request would be wrong here. */

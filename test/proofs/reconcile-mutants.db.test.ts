@@ -32,7 +32,7 @@ const askedWrongly: readonly (readonly [string, RegExp, (records: Records) => Pa
     ],
     [
       'makes events under another id each time',
-      /second pass: inbox_events \+/,
+      /invented: event_missing|no event of the provider/,
       (records) => {
         let made = 0
         return {
@@ -42,6 +42,28 @@ const askedWrongly: readonly (readonly [string, RegExp, (records: Records) => Pa
               .map((event) =>
                 record.kind === 'event'
                   ? { ...event, eventId: `${event.eventId}_${++made}` }
+                  : event,
+              ),
+        }
+      },
+    ],
+    [
+      'puts in what is there already, when it comes by again',
+      /second pass: (inbox_events|ledger_decisions) \+/,
+      (records) => {
+        const seen = new Map<string, number>()
+        return {
+          list: async (query) => {
+            const page = await records.list(query)
+            for (const { id } of page.records) seen.set(id, (seen.get(id) ?? 0) + 1)
+            return page
+          },
+          eventsOf: (record) =>
+            records
+              .eventsOf(record)
+              .map((event) =>
+                record.kind === 'event' && (seen.get(record.id) ?? 0) > 1
+                  ? { ...event, eventId: `${event.eventId}_again` }
                   : event,
               ),
         }
@@ -120,7 +142,7 @@ function current(records: Records): Partial<Records> {
 
 /** A small world with a little of everything. */
 const prove = async (): Promise<readonly string[]> =>
-  (await proveWorld(proof, 'mutants.148', 18, { seeded: 0.6 })).wrong
+  (await proveWorld(proof, 'mutants.214', 18, { seeded: 0.6, mixed: 0 })).wrong
 
 describe('the proofs of reconciliation', () => {
   it('see nothing wrong in the world that the mistakes are made in', async () => {

@@ -324,7 +324,7 @@ describe('audit', () => {
     expect(skipped).toEqual(['unfinished_without_body', 'body_altered', 'request_altered'])
   })
 
-  it('tells what an open finding names as known, until that is overdue, closed, or about another order', async () => {
+  it('tells what a finding answers for as known, until that is overdue, closed, over, or about another order', async () => {
     await violations['order_unexplained']?.()
     const found = (order: string, dueHours: number): Promise<unknown> =>
       fixture.sql(
@@ -351,6 +351,16 @@ describe('audit', () => {
     await fixture.sql(
       `update hookledger.findings set due_at = now() + interval '1 day', state = 'closed', closed_at = now()`,
     )
+    expect(await brokenNow()).toContain('order_unexplained')
+    // somebody accepted it, for a time
+    const dismiss = (until: string): Promise<unknown> =>
+      fixture.sql(
+        `update hookledger.findings set state = 'dismissed', dismissed_evidence = evidence, dismissed_until = now() + $1::interval`,
+        [until],
+      )
+    await dismiss('1 day')
+    expect(await brokenNow()).not.toContain('order_unexplained')
+    await dismiss('-1 minute')
     expect(await brokenNow()).toContain('order_unexplained')
   })
 

@@ -37,13 +37,16 @@ export async function mend(
   proof.mendWorkflow()
   const wrong: string[] = []
   for (const finding of await openFindings(proof)) wrong.push(...(await repair(proof, finding)))
+  // the repairs alone, before any pass can help
+  wrong.push(...(await unmended(proof, world, sown)))
   const { complete, runs } = await proof.pass()
   if (!complete)
     wrong.push(`the pass after the repairs: ${runs.map(({ error }) => error).join(', ')}`)
   const left = await openFindings(proof)
   wrong.push(...left.map(({ kind, order }) => `still open after its repair: ${kind} of ${order}`))
   wrong.push(...(await wrongRows(proof, world, sown)))
-  wrong.push(...(await unexplained(proof, world, sown)))
+  wrong.push(...(await unmended(proof, world, sown)))
+  wrong.push(...(await unexplained(proof, world)))
   const before = await settledState(proof.pool)
   await proof.pass()
   const changes = changesBetween(before, await settledState(proof.pool))
@@ -98,19 +101,38 @@ function isChoice(error: unknown): error is HookledgerError {
   )
 }
 
-/** Orders that are not what the provider says, and of which no finding or repair says why. */
-async function unexplained(
+/** Orders that a repair brings back entirely, and that are not what the provider says. */
+async function unmended(
   { pool }: ReconcileProof,
   world: World,
   sown: readonly Sown[],
 ): Promise<readonly string[]> {
+  const strict = new Set(
+    sown.filter((each) => mended.has(each.name) && !goesOn(world, each)).map(({ into }) => into),
+  )
+  return [...ledgerDifferences(await ledgerOf(pool), truthOf(world.double))]
+    .filter(([id]) => strict.has(id))
+    .map(([id, lines]) => `order ${id} after its repair: ${lines.join('; ')}`)
+}
+
+/**
+ * An order whose events went on from what somebody had made of it: its decisions say then what they would not
+ * have said, and restoring what they say is a matter for a person.
+ */
+function goesOn({ orders, fates }: World, { name, into }: Sown): boolean {
+  if (!/^(state|entitlement|quantity) /.test(name)) return false
+  const events = orders.find(({ order }) => order.id === into)?.events ?? []
+  return events.some(({ id }) => fates.get(id) !== 'delivered')
+}
+
+/** Orders that are not what the provider says, and of which no finding or repair says why. */
+async function unexplained({ pool }: ReconcileProof, world: World): Promise<readonly string[]> {
   const { rows } = await pool.query<{ words: unknown }>(
     `select jsonb_build_array(order_id) as words from repairs
      union all select jsonb_build_array(order_id, evidence) from findings where state = 'dismissed'`,
   )
   const told = rows.map(({ words }) => JSON.stringify(words))
-  const strict = new Set(sown.filter(({ name }) => mended.has(name)).map(({ order }) => order))
   return [...ledgerDifferences(await ledgerOf(pool), truthOf(world.double))]
-    .filter(([id]) => strict.has(id) || !told.some((words) => words.includes(`"${id}"`)))
-    .map(([id, lines]) => `order ${id} after its repair: ${lines.join('; ')}`)
+    .filter(([id]) => !told.some((words) => words.includes(`"${id}"`)))
+    .map(([id, lines]) => `order ${id}, unexplained: ${lines.join('; ')}`)
 }

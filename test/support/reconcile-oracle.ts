@@ -11,7 +11,7 @@ import {
 } from '../../src/testing/simulation/expected-outcome.ts'
 import type { StripeDouble } from '../../src/testing/stripe-double/stripe-double.ts'
 import { expectedLicenses } from './oracle-license.ts'
-import type { Expectation } from './reconcile-seeds.ts'
+import type { Expectation, Sown } from './reconcile-seeds.ts'
 import { eventsOf, type World, type WorldOrder } from './reconcile-world.ts'
 import { shopOptions } from './shop.ts'
 
@@ -32,6 +32,8 @@ export interface Expected extends Expectation {
   readonly stands: 'open' | 'closed' | 'any'
   /** False: it may be found, and need not be. */
   readonly required: boolean
+  /** Any of these records, where the order is not known. */
+  readonly records?: readonly string[]
 }
 
 /** What the ledger must say of an order when all is known and mended. */
@@ -127,17 +129,64 @@ function written(value: unknown): string {
   return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Everything that a pass over this world must and may find, from what was seeded and what was lost. */
-export function expectedFindings(world: World, sown: readonly Expectation[]): readonly Expected[] {
+/**
+ * Everything that a pass over this world must and may find, from what was seeded and from what was lost;
+ * `different` are the orders that are not what the provider says when it has ended.
+ */
+export function expectedFindings(
+  world: World,
+  sown: readonly Sown[],
+  different: ReadonlySet<string> = new Set(),
+): readonly Expected[] {
   const outcomes = expectedOutcomes(world.double)
   return [
-    ...sown.map((each): Expected => ({ ...each, stands: 'open', required: true })),
+    ...sown.map((each) => seededFinding(world, each, different)),
     ...missingEvents(world),
     ...world.orders.flatMap((each) => hiddenEvents(world, each, outcomes.get(each.order.id))),
     ...[...outcomes.values()].flatMap(decidedFindings),
     ...hiddenInvoices(world),
   ]
 }
+
+/**
+ * What was done to an order that lost some of its events can be undone by those that a pass brings back, or look
+ * like something else; but where it is not what the provider says, somebody must be told.
+ */
+function seededFinding(world: World, each: Sown, different: ReadonlySet<string>): Expected {
+  const { order, events } = world.orders.find((one) => one.order.id === each.into) as WorldOrder
+  const isMixed = events.some(({ id }) => world.fates.get(id) !== 'delivered')
+  if (!isMixed) return { ...each, stands: 'open', required: true }
+  const required = different.has(order.id)
+  return {
+    ...each,
+    order: order.id,
+    records: recordsOf(events),
+    kinds: contradictions,
+    stands: required ? 'open' : 'any',
+    required,
+  }
+}
+
+/** The ids of everything that these events tell of. */
+function recordsOf(events: readonly Stripe.Event[]): readonly string[] {
+  return [...new Set(events.map(({ data }) => (data.object as { readonly id: string }).id))]
+}
+
+const contradictions = [
+  'tampered',
+  'entitlement_without_state',
+  'amount_differs',
+  'effect_without_event',
+  'paid_here',
+  'paid_there',
+  'refunded_there',
+  'dispute_unseen',
+  'order_stuck',
+  'payment_without_order',
+  'fulfilled_twice',
+  'two_claims',
+  'name_of_other_order',
+]
 
 /** What the shop has code for. */
 const handledTypes: ReadonlySet<string> = new Set([
@@ -192,6 +241,7 @@ function hiddenEvents(
       kinds: ['event_missing'],
       class: 'lag',
       order: order.id,
+      records: recordsOf(events),
       stands: 'closed',
       // of an order that a contradiction was seeded into, either may be what is told
       required: seed === null && without !== whole,
@@ -273,9 +323,10 @@ export function judgeFindings(
   return wrong
 }
 
-function isAbout({ order, record }: Expectation, row: FindingRow): boolean {
+function isAbout({ order, record, records = [] }: Expected, row: FindingRow): boolean {
   if (order !== null && row.order === order) return true
-  return record !== undefined && row.words.includes(record)
+  if (record !== undefined && row.words.includes(record)) return true
+  return row.order === null && records.some((id) => row.words.includes(id))
 }
 
 function stands(each: Expected, { state }: FindingRow): boolean {

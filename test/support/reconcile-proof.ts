@@ -94,7 +94,12 @@ export async function createReconcileProof({
   const hookledger = createHookledger({
     ...shopOptions,
     // a second pass looks at all of it again
-    reconcile: { callsPerSecond: 10_000, lagMs: 0, overlapMs: 3 * 3_600_000 },
+    reconcile: {
+      callsPerSecond: 10_000,
+      lagMs: 0,
+      overlapMs: 3 * 3_600_000,
+      sliceMs: 2 * 3_600_000,
+    },
     ...options,
     workflows: shopOptions.workflows.map((workflow) => passingOver(workflow, unhandled)),
     sources: { stripe: records === undefined ? source : withRecords(source, records) },
@@ -212,7 +217,8 @@ async function playWorld(
   const sown: Sown[] = []
   for (const { order, events, seed } of world.orders) {
     const expectation = await seed?.sow({ pool, double: world.double, order, events, deliver })
-    if (seed !== null && expectation != null) sown.push({ ...expectation, name: seed.name })
+    if (seed !== null && expectation != null)
+      sown.push({ ...expectation, name: seed.name, into: order.id })
   }
   await workOff(hookledger)
   return sown

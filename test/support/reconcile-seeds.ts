@@ -24,6 +24,8 @@ export interface SeedContext {
 /** A contradiction that came to something. */
 export interface Sown extends Expectation {
   readonly name: SeedName
+  /** The order of the world that it was sown into. */
+  readonly into: string
 }
 
 /** What must be found. */
@@ -261,11 +263,6 @@ const plans: Readonly<Record<SeedName, Plan>> = {
 /** A contradiction for this order, one that its scenario leaves room for. */
 export function planSeed(order: SimulatedOrder, random: Random): Seed {
   return plans[random.pick(Object.keys(plans) as SeedName[])](order, random)
-}
-
-/** The contradiction of this name. */
-function seedNamed(name: SeedName, order: SimulatedOrder, random: Random): Seed {
-  return plans[name](order, random)
 }
 
 /** The names of all seeds, for proofs that none was left out. */

@@ -69,7 +69,7 @@ const usual: WorldChances = {
   hidden: 0.25,
   racing: 0.15,
   seeded: 0.3,
-  mixed: 0,
+  mixed: 0.3,
 }
 
 /** A world began so long before now, and was over an hour later: everything in it is older than any lag. */
