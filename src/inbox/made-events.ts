@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto'
 import { toJson } from '../core/json.ts'
 import type { Database } from '../postgres/executor.ts'
+import { mendedEvents } from '../postgres/mended-event.ts'
 import type { MadeEvent } from '../workflow/records.ts'
 import { NamespaceRegistry, type SourceNamespace } from './source.ts'
 
@@ -18,18 +19,23 @@ const lockTimeoutMs = 500
 
 /**
  * Stores what is not there yet and resolves with the keys of all of them, in the order given. The first
- * body under an id stays.
+ * body under an id stays; where that one is dead, another body is stored under an id of its own.
  */
 export async function storeMadeEvents(
   db: Database,
   via: 'confirm',
   namespace: SourceNamespace,
-  events: readonly MadeEvent[],
+  made: readonly MadeEvent[],
 ): Promise<readonly bigint[]> {
-  if (events.length === 0) return []
+  if (made.length === 0) return []
   const s = db.schema
   const { provider, account, environment } = namespace
   await new NamespaceRegistry(db).ensure([namespace])
+  const [source] = await db.query<{ source_id: number }>({
+    text: `select source_id from ${s}sources where provider = $1 and provider_account = $2 and environment = $3`,
+    values: [provider, account, environment],
+  })
+  const events = await mendedEvents(db, s, source?.source_id ?? 0, made)
   const bodies = events.map(bytesOf)
   await db.transaction(
     async (tx) => {

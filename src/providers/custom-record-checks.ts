@@ -5,6 +5,7 @@
 import type {
   Fact,
   MadeEvent,
+  PaymentFact,
   ProviderRecord,
   RecordPage,
   RecordQuery,
@@ -117,6 +118,9 @@ export function checkedEvents(
   })
 }
 
+/** The largest that a ledger holds. */
+const largestAmount = 2n ** 63n - 1n
+
 const standings: Readonly<Record<Fact['fact'], readonly string[]>> = {
   payment: ['paid', 'unpaid', 'failed'],
   refund: ['pending', 'succeeded', 'failed'],
@@ -124,28 +128,57 @@ const standings: Readonly<Record<Fact['fact'], readonly string[]>> = {
 }
 
 /**
- * Facts about money, exact, with their currency in capitals.
+ * Facts about money, exact, with their currency in capitals. What cannot be one is told by record and field, and
+ * never by its value.
  *
  * @throws RecordsError `garbage`
  */
 export function checkedFacts(record: ProviderRecord, make: () => readonly Fact[]): readonly Fact[] {
-  const where = `factsOf a ${record.kind}`
+  const where = `factsOf ${record.kind} ${record.id}`
   return called(where, make).map((fact) => {
     if (!Object.hasOwn(standings, fact.fact) || !standings[fact.fact].includes(fact.standing)) {
       throw garbage(where, 'a fact is a payment, refund or dispute with its standing')
     }
     if (keepableName(fact.id) === undefined)
       throw garbage(where, 'a fact needs the id of its money')
+    checkNames(where, fact)
     if (fact.fact === 'dispute') return fact
-    const sums = fact.fact === 'payment' ? [fact.amount, fact.refunded] : [fact.amount]
-    if (!sums.every((sum) => typeof sum === 'bigint' && sum >= 0n)) {
-      throw garbage(where, 'amounts must be bigints in minor units, not negative')
+    const sums = fact.fact === 'payment' ? (['amount', 'refunded'] as const) : (['amount'] as const)
+    for (const sum of sums) {
+      const value: unknown = (fact as PaymentFact)[sum]
+      if (typeof value !== 'bigint' || value < 0n || value > largestAmount) {
+        throw garbage(where, `${sum}: amounts must be bigints in minor units, not negative`)
+      }
     }
     if (typeof fact.currency !== 'string' || !/^[A-Za-z]{3}$/.test(fact.currency)) {
       throw garbage(where, 'a currency must be a three-letter ISO 4217 code')
     }
     return { ...fact, currency: fact.currency.toUpperCase() }
   })
+}
+
+/** The ids of other records that a fact names. */
+function checkNames(where: string, fact: Fact): void {
+  if (fact.fact !== 'payment') {
+    if (fact.payment !== null && keepableName(fact.payment) === undefined) {
+      throw garbage(where, 'payment must be the id of one, or null')
+    }
+    return
+  }
+  const { aliases, judgedBy } = fact
+  const isNamed =
+    aliases === undefined ||
+    (Array.isArray(aliases) && aliases.every((id) => keepableName(id) !== undefined))
+  if (!isNamed) throw garbage(where, 'aliases must be ids')
+  if (judgedBy === undefined) return
+  const reference: unknown = judgedBy
+  const isReference =
+    isObject(reference) &&
+    ['kind', 'id', 'account'].every(
+      (field) =>
+        keepableName((reference as Readonly<Record<string, unknown>>)[field]) !== undefined,
+    )
+  if (!isReference) throw garbage(where, 'judgedBy must be { kind, id, account }')
 }
 
 function called<T>(where: string, make: () => readonly T[]): readonly T[] {

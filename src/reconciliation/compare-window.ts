@@ -9,7 +9,13 @@ import { writeFindings, type Rechecked } from './findings.ts'
 import { Judge } from './judge.ts'
 import { wouldTell } from './judge-facts.ts'
 import { judgeRecords } from './judge-records.ts'
-import type { CompareInput, CompareReport, ConfiguredSourceLike, LookedAt } from './ports.ts'
+import type {
+  CompareInput,
+  CompareReport,
+  ConfiguredSourceLike,
+  LookedAt,
+  PreviewOutcome,
+} from './ports.ts'
 import { recheckSource } from './recheck-source.ts'
 import type { SeenWindow } from './window-seen.ts'
 
@@ -23,16 +29,23 @@ export async function lookAt(
 ): Promise<readonly LookedAt[]> {
   const at = await accountSource(ctx, source, account)
   const judged = await judgeRecords(ctx, at, records, settledBefore)
-  return judged.map(({ record, previews, isYoung, discrepancies, confirmed }) => {
+  return judged.map(({ record, previews, mended, isYoung, discrepancies, confirmed }) => {
     for (const id of confirmed) seen.confirm(account, id)
     const inject = previews.filter(
       (each) =>
         each.eventKey === null &&
-        (wouldTell(each) || (each.outcome?.kind === 'deferred' && each.orderExists && !each.known)),
+        (wouldTell(each) ||
+          (mended.has(each.made.eventId) && isDecided(each)) ||
+          (each.outcome?.kind === 'deferred' && each.orderExists && !each.known)),
     )
     if (discrepancies.length > 0 || inject.length > 0) seen.suspect(record)
     return { record, previews, inject, isYoung }
   })
+}
+
+/** It would end with a decision, if only that it is known already: what is dead of it is over then. */
+function isDecided({ outcome, known }: PreviewOutcome): boolean {
+  return outcome !== null && !known && outcome.kind !== 'dead' && outcome.kind !== 'deferred'
 }
 
 /**

@@ -3,6 +3,7 @@
  * come to, and what they claim about money against the rows that are there. Reads only, and asks nobody.
  */
 import type { Executor } from '../postgres/executor.ts'
+import { mendedEvents } from '../postgres/mended-event.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { Fact, MadeEvent, ProviderRecord } from '../workflow/records.ts'
 import { grants, type Workflow } from '../workflow/workflow.ts'
@@ -21,6 +22,8 @@ import { readOnlySetup } from './preview.ts'
 export interface JudgedOne extends JudgedRecord {
   readonly record: ProviderRecord
   readonly previews: readonly PreviewOutcome[]
+  /** Ids of events that are told again, since what was told first under their id is dead. */
+  readonly mended: ReadonlySet<string>
   /** It changed so lately, or so much of its kind waits in the inbox, that nothing can be said of it yet. */
   readonly isYoung: boolean
 }
@@ -28,6 +31,7 @@ export interface JudgedOne extends JudgedRecord {
 interface Considered {
   readonly record: ProviderRecord
   readonly events: readonly MadeEvent[]
+  readonly mended: ReadonlySet<string>
   readonly facts: readonly Fact[]
   readonly isYoung: boolean
 }
@@ -42,7 +46,11 @@ export async function judgeRecords(
   records: readonly ProviderRecord[],
   settledBefore: Date | null,
 ): Promise<readonly JudgedOne[]> {
-  const considered = records.map((record) => consider(at, record, settledBefore))
+  const considered = await mend(
+    ctx,
+    at,
+    records.map((record) => consider(at, record, settledBefore)),
+  )
   const previews = await ctx.preview.previewEach(
     at.source,
     at.account,
@@ -52,10 +60,10 @@ export async function judgeRecords(
     setup: readOnlySetup,
   })
   const judged: JudgedOne[] = []
-  for (const [index, { record, events, facts, isYoung }] of considered.entries()) {
+  for (const [index, { record, events, mended, facts, isYoung }] of considered.entries()) {
     const own = previews[index] ?? []
     if (isYoung || own.some(({ isPending }) => isPending)) {
-      judged.push({ ...undecided, record, previews: [] })
+      judged.push({ ...undecided, record, mended, previews: [] })
       continue
     }
     const first = judgeFacts(record, facts, own, view)
@@ -63,12 +71,13 @@ export async function judgeRecords(
       first.differing.length === 0 || events.length === 0
         ? first
         : judgeFacts(record, facts, own, await renamed(ctx, at, events, view))
-    judged.push({ record, previews: own, isYoung: false, discrepancies, confirmed, differing })
+    const said = { discrepancies, confirmed, differing }
+    judged.push({ record, mended, previews: own, isYoung: false, ...said })
   }
   return judged
 }
 
-const undecided: Omit<JudgedOne, 'record' | 'previews'> = Object.freeze({
+const undecided: Omit<JudgedOne, 'record' | 'previews' | 'mended'> = Object.freeze({
   isYoung: true,
   discrepancies: Object.freeze([]),
   confirmed: Object.freeze([]),
@@ -89,7 +98,26 @@ function consider(
   )
   const changedMs = Math.max(...[record.createdAt, ...times].map((time) => time.getTime()))
   const isYoung = settledBefore !== null && changedMs >= settledBefore.getTime()
-  return { record, events, facts, isYoung }
+  return { record, events, mended: none, facts, isYoung }
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** What was told before and is dead is told again where the provider says something else by now. */
+async function mend(
+  { db }: CompareContext,
+  { sourceId }: AccountSource,
+  considered: readonly Considered[],
+): Promise<readonly Considered[]> {
+  const all = considered.flatMap(({ events }) => events)
+  const now = await mendedEvents(db, db.schema, sourceId, all)
+  if (now === all) return considered
+  let at = 0
+  return considered.map((each) => {
+    const events = now.slice(at, (at += each.events.length))
+    const changed = events.filter((event, index) => event !== each.events[index])
+    return { ...each, events, mended: new Set(changed.map(({ eventId }) => eventId)) }
+  })
 }
 
 /** The view, with what the workflow would record of these events if the order had nothing yet. */

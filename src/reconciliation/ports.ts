@@ -166,7 +166,10 @@ export interface LookedAt {
   readonly record: ProviderRecord
   /** One for each event made of it; empty for a record that is not judged yet. */
   readonly previews: readonly PreviewOutcome[]
-  /** Those of them that would change something here (or end dead), and whose id the inbox does not have. */
+  /**
+   * Those of them that would change something here (or end dead), and whose id the inbox does not have; and
+   * what is decided now of facts that are dead.
+   */
   readonly inject: readonly PreviewOutcome[]
   /** It changed so lately that its delivery may still be under way: nothing is injected or judged. */
   readonly isYoung: boolean

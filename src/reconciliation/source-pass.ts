@@ -3,10 +3,11 @@
  * What could not be gone through is said, and is where the next pass goes on; the rest goes on without it.
  */
 import { reach } from '../core/failpoints.ts'
-import { finding } from '../workflow/finding-kinds.ts'
 import { RecordsError, type RecordKind, type RecordReference } from '../workflow/records.ts'
 import { lastMoves } from './checkpoint.ts'
+import { beyondReach } from './beyond-reach.ts'
 import type { Coverage } from './coverage.ts'
+import { findingOf } from './open-findings.ts'
 import { BudgetSpent, type PassContext, type SourceRun, type WalkTarget } from './pass-context.ts'
 import type { PassOptions } from './pass-report.ts'
 import type { WindowSeen } from './ports.ts'
@@ -164,23 +165,11 @@ export class SourcePass {
     const asked: Window = { from: track.unseenFrom, to }
     const { beyond } = withinReach(asked, track.unseenFrom, reachMs, now)
     if (beyond === null) return
-    const from = beyond.from.toISOString()
-    const figures = { account, record: kind, from, to: beyond.to.toISOString() }
-    const draft = finding('beyond_reach', `${kind}:${from}`, figures)
-    const counts = await outlast(() =>
-      this.#context.db.transaction((tx) =>
-        this.#context.findings.found(tx, [
-          {
-            draft,
-            source: `${source.source.provider}:${account}:${source.environment}`,
-            orderId: null,
-            eventKey: null,
-            sourceId: null,
-            reference: null,
-          },
-        ]),
-      ),
-    )
+    const { db, findings } = this.#context
+    const text = `${source.source.provider}:${account}:${source.environment}`
+    const before = await outlast(() => findingOf(db, findings.id('beyond_reach', text, kind)))
+    const found = beyondReach({ source: text, account, kind }, beyond, before?.evidence)
+    const counts = await outlast(() => db.transaction((tx) => findings.found(tx, [found])))
     this.counts.opened += counts.opened
   }
 

@@ -199,9 +199,14 @@ describe('customRecords', () => {
     for (const wrong of [
       { amount: 49 },
       { amount: -1n },
+      { amount: 2n ** 63n },
+      { refunded: '900' },
       { currency: 'US' },
       { standing: 'open' },
       { id: '' },
+      { aliases: [5] },
+      { judgedBy: { kind: 'invoice' } },
+      { fact: 'refund', standing: 'pending', payment: { id: 'pay_1' } },
     ]) {
       const bad = records({ factsOf: () => [{ ...paid, ...wrong } as unknown as Fact] })
       expect(() => bad.factsOf(record)).toThrow(expect.objectContaining({ trouble: 'garbage' }))

@@ -193,6 +193,18 @@ describe('a pass over an event list', () => {
     ).toEqual([{ n: 1 }])
   })
 
+  it('opens one finding of what is past the reach, whatever times were asked for', async () => {
+    const made = await create({ reachMs: 2 * day })
+    const at = (days: number): Date => new Date(Date.now() - days * day)
+    const earliest = at(30)
+    for (const from of [at(20), earliest, at(10)])
+      await made.pass({ how: 'range', from, to: at(1) })
+    const found = await made.rows<{ evidence: { from: string } }>(
+      `select evidence from findings where kind = 'beyond_reach'`,
+    )
+    expect(found.map(({ evidence }) => evidence.from)).toEqual([earliest.toISOString()])
+  })
+
   it('goes through each connected account under its own namespace', async () => {
     const accounts = ['acct_1', 'acct_2', 'acct_3']
     const made = await create({ accounts, connect: ['acct_2', 'acct_3'] })

@@ -7,6 +7,7 @@ import { keepableName } from '../event-naming.ts'
 import { comesAgain, nextCursor, readCursor } from '../page-cursor.ts'
 import type { StripeApi, StripeRead } from './stripe-api.ts'
 import { expansionsOf, type StripeKind } from './stripe-kinds.ts'
+import { requireShape } from './stripe-shapes.ts'
 
 /** An object with what every record has. */
 export interface StripeObject extends Readonly<Record<string, unknown>> {
@@ -109,7 +110,7 @@ function checkedObjects(
 }
 
 /**
- * The object, which is of the kind and has an id and a time.
+ * The object, which is of the kind, has an id and a time, and whose fields can be what they should be.
  *
  * @throws RecordsError `garbage`
  */
@@ -125,6 +126,7 @@ export function checkedObject(
     typeof created === 'number' &&
     Number.isInteger(created)
   if (!isWhole) throw garbage(kind, 'what came is no record of this kind')
+  requireShape(kind.kind, object as StripeObject)
   return object as StripeObject
 }
 

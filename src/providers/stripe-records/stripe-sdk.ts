@@ -12,7 +12,14 @@ type ClientResponse = Awaited<ReturnType<InstanceType<StripeSdk['HttpClient']>['
 const require = createRequire(import.meta.url)
 
 /** More of one answer is not read: a page of a hundred records has a few megabytes at most. */
-const largestAnswerBytes = 64 * 1024 * 1024
+export const largestAnswerBytes: number = 64 * 1024 * 1024
+
+/** Why an answer did not come, or not to its end. */
+export type AnswerFailure =
+  | { readonly kind: 'time_up' }
+  | { readonly kind: 'too_long' }
+  /** `code` is the system's: ECONNREFUSED. */
+  | { readonly kind: 'connection'; readonly code: string | undefined; readonly hasBegun: boolean }
 
 /** What came over the connection, whatever the SDK makes of it. */
 export interface SeenAnswer {
@@ -20,6 +27,8 @@ export interface SeenAnswer {
   headers: Readonly<Record<string, string>>
   /** Whether the answer was JSON, read to its end. */
   isJson: boolean
+  /** Why there is no whole answer; undefined where there is one. */
+  failure?: AnswerFailure
 }
 
 /** How Stripe's API is reached. */
@@ -90,19 +99,37 @@ function createHttpClient(
         InstanceType<StripeSdk['HttpClient']>['makeRequest']
       >
     ): Promise<ClientResponse> {
-      const answer = await fetch(new URL(base.pathname.replace(/\/+$/, '') + path, base), {
-        method,
-        headers: textHeaders(headers),
-        // Followed, a redirect would carry the key to another host.
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(reach.callMs)]),
-      })
-      const body = await readText(answer)
-      seen.status = answer.status
-      seen.headers = Object.fromEntries(answer.headers)
-      return toResponse(seen, body)
+      let hasBegun = false
+      try {
+        const answer = await fetch(new URL(base.pathname.replace(/\/+$/, '') + path, base), {
+          method,
+          headers: textHeaders(headers),
+          // Followed, a redirect would carry the key to another host.
+          redirect: 'manual',
+          signal: AbortSignal.any([signal, AbortSignal.timeout(reach.callMs)]),
+        })
+        hasBegun = true
+        const body = await readText(answer)
+        seen.status = answer.status
+        seen.headers = Object.fromEntries(answer.headers)
+        return toResponse(seen, body)
+      } catch (error) {
+        seen.failure = failureOf(error, hasBegun)
+        throw error
+      }
     }
   })()
+}
+
+class TooLong extends Error {}
+
+function failureOf(error: unknown, hasBegun: boolean): AnswerFailure {
+  if (error instanceof TooLong) return { kind: 'too_long' }
+  if (error instanceof Error && error.name === 'TimeoutError') return { kind: 'time_up' }
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } | null }
+  const code = cause?.code
+  const isCode = typeof code === 'string' && /^\w{1,60}$/.test(code)
+  return { kind: 'connection', code: isCode ? code : undefined, hasBegun }
 }
 
 function toResponse(seen: SeenAnswer, body: string): ClientResponse {
@@ -140,7 +167,7 @@ async function readText(answer: Response): Promise<string> {
   let length = 0
   for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
     length += chunk.byteLength
-    if (length > largestAnswerBytes) throw new Error('the answer does not end')
+    if (length > largestAnswerBytes) throw new TooLong('the answer does not end')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -3,7 +3,7 @@
  * what was asked, Stripe's codes and its request id, and nothing of any body, header or key.
  */
 import { RecordsError, type RecordsTrouble } from '../../workflow/records.ts'
-import type { SeenAnswer } from './stripe-sdk.ts'
+import { largestAnswerBytes, type SeenAnswer } from './stripe-sdk.ts'
 
 /** No provider is asked to be patient for longer than this, in milliseconds. */
 const longestWaitMs = 3_600_000
@@ -35,7 +35,10 @@ export function stripeTrouble(
       ...(status === undefined && { cause: error }),
       retryAfterMs: trouble === 'unavailable' ? retryAfterMs(seen) : null,
     })
-  if (status === undefined) return make('unavailable', unanswered(asked))
+  if (seen.failure?.kind === 'too_long' && !asked.signal.aborted) {
+    return make('garbage', `the answer is longer than ${largestAnswerBytes / 1024 / 1024} MiB`)
+  }
+  if (status === undefined) return make('unavailable', unanswered(asked, seen))
   const line = lineOf(error, seen)
   if (status === 429 || status === 408 || status === 409 || status >= 500) {
     return make('unavailable', `${line}: asked again later`)
@@ -56,8 +59,13 @@ export function stripeTrouble(
   return make('refused', `${line}: Stripe does not understand the request`)
 }
 
-function unanswered({ signal, callMs }: Asked): string {
-  return signal.aborted ? 'stopped before it was answered' : `no answer within ${callMs} ms`
+function unanswered({ signal, callMs }: Asked, { failure }: SeenAnswer): string {
+  if (signal.aborted) return 'stopped before it was answered'
+  if (failure?.kind !== 'connection') return `no whole answer within ${callMs} ms`
+  const code = failure.code === undefined ? '' : ` (${failure.code})`
+  return failure.hasBegun
+    ? `the connection was closed before the answer was whole${code}`
+    : `the connection failed or was closed before an answer came${code}`
 }
 
 /** `HTTP 403 StripePermissionError more_permissions_required_for_application req_1`. */

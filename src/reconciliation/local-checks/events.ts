@@ -3,6 +3,7 @@
  * past their deadline are told where no worker came by to tell.
  */
 import type { Database } from '../../postgres/executor.ts'
+import { toldAgainSql } from '../../postgres/mended-event.ts'
 import { finding } from '../../workflow/finding-kinds.ts'
 import type { CompareContext } from '../compare-context.ts'
 import type { Discrepancy } from '../ports.ts'
@@ -16,7 +17,7 @@ const graceMinutes = 5
 /**
  * Closes what is decided by now of findings that an event is missing, waits too long or is dead, and tells of
  * the first kind which order it came to. A missing one that waits now, or is dead, is missing no more: its wait
- * has a deadline, its death a finding of its own. Answers how many.
+ * has a deadline, its death a finding of its own. A dead one whose fact was told again, and decided, is over. Answers how many.
  */
 export async function closeDecidedEvents({
   db,
@@ -37,6 +38,7 @@ function decidedSql(s: string): string {
   return `with over as materialized (
       select f.finding_id, e.event_key, d.order_id, case when d.kind is not null then 'it was decided: ' || d.kind
           when w.event_key is not null then 'it is here and waits' when x.event_key is not null then 'it is here and dead'
+          when a.event_key is not null then 'the same was told again, and decided'
           else 'it was ignored' end as because
       from ${s}findings f
       cross join lateral (
@@ -46,14 +48,22 @@ function decidedSql(s: string): string {
         where d.event_key = e.event_key and d.final limit 1) d on true
       left join ${s}inbox_deferred w on f.kind = 'event_missing' and w.event_key = e.event_key
       left join ${s}inbox_dead x on f.kind = 'event_missing' and x.event_key = e.event_key
+      left join lateral (select i.event_key from ${s}inbox_events i
+        where f.kind = 'dead_event' and i.event_key = e.event_key and ${toldAgainSql(s, 'i', decidedTwin(s))}) a on true
       where f.kind in ('event_missing', 'wait_overdue', 'dead_event') and f.state in ('open', 'repairing')
-        and (d.kind is not null or w.event_key is not null or x.event_key is not null or exists (select 1 from ${s}inbox_ignored i where i.event_key = e.event_key))
+        and (d.kind is not null or w.event_key is not null or x.event_key is not null or a.event_key is not null
+          or exists (select 1 from ${s}inbox_ignored i where i.event_key = e.event_key))
       order by f.finding_id limit $1 for update of f),
     verified as (
       update ${s}repairs r set verified_at = now() from over where r.finding_id = over.finding_id and r.verified_at is null)
     update ${s}findings f set state = 'closed', closed_at = now(), closed_because = over.because,
       event_key = over.event_key, order_id = coalesce(f.order_id, over.order_id)
     from over where f.finding_id = over.finding_id returning 1`
+}
+
+function decidedTwin(s: string): string {
+  return `(exists (select 1 from ${s}ledger_decisions g where g.event_key = t.event_key and g.final)
+          or exists (select 1 from ${s}inbox_ignored g where g.event_key = t.event_key))`
 }
 
 interface OverdueRow {

@@ -170,7 +170,9 @@ export class ApiServer {
       findAny: (id) => state.findAny(call.account, id),
       list: (kind) => state.records(call.account, kind).map((record) => record.object),
     }
-    return { status: 200, body: render(call, found, context), executed: true }
+    const body = render(call, found, context)
+    const isGarbled = call.fault?.garble === 'amounts'
+    return { status: 200, body: isGarbled ? withoutAmounts(body) : body, executed: true }
   }
 
   #list(call: Call, view: ReadView, parameters: Parameters): object | undefined {
@@ -253,6 +255,15 @@ export class ApiServer {
 function render(call: Call, found: object, context: ExpandContext): string {
   const paths = textList(call.parameters, 'expand') ?? []
   return JSON.stringify(expandPaths(context, found, paths), null, 2)
+}
+
+/** The JSON with a text in the place of every amount that is not zero. */
+function withoutAmounts(body: string): string {
+  return JSON.stringify(JSON.parse(body), (field, value: unknown) =>
+    typeof value === 'number' && value !== 0 && /^amount(?:_|$)/.test(field)
+      ? `about ${value}`
+      : value,
+  )
 }
 
 function unknownUrl(call: Call): StripeApiError {

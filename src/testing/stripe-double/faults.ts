@@ -38,6 +38,8 @@ export interface FaultRule {
   reset?: boolean
   /** Answer with a page that is wrong in this way; calls that are no list are answered as ever. */
   list?: ListFault
+  /** Answer reads with every amount as a text: no integer that anybody could count with. */
+  garble?: 'amounts'
   /** Only the first matching call. */
   once?: boolean
 }

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { stripeRecords } from '../../../src/providers/stripe-records/stripe-records.ts'
 import { RecordsError } from '../../../src/workflow/records.ts'
@@ -65,12 +67,47 @@ describe('trouble', () => {
   test('a cut connection and a provider that is not there are unavailable', async () => {
     await using served = await serveRecords()
     served.double.fault({ reset: true })
-    expect(await troubleOf(served.walk('event'))).toMatchObject({ trouble: 'unavailable' })
+    const cut = await troubleOf(served.walk('event'))
+    expect(cut).toMatchObject({ trouble: 'unavailable' })
+    expect(cut.message).toContain('was closed before an answer came')
     const nobody = stripeRecords({ base: 'http://127.0.0.1:9', key: 'sk_test_123' })
     const reference = { kind: 'event', id: 'evt_1', account: 'stripe' }
     expect(await troubleOf(nobody.fetch(reference, going))).toMatchObject({
       trouble: 'unavailable',
     })
+  })
+
+  test('an answer that is cut is said so, and one that does not end is garbage', async () => {
+    const piece = Buffer.alloc(4 * 1024 * 1024, ' ')
+    const server = createServer((request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.write('{')
+      if (request.url?.startsWith('/v1/refunds') === true) {
+        setTimeout(() => response.destroy(), 20)
+        return
+      }
+      const go = (): void => {
+        while (!response.destroyed && response.write(piece));
+        if (!response.destroyed) response.once('drain', go)
+      }
+      go()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const records = stripeRecords({ base: `http://127.0.0.1:${port}`, key: 'sk_test_123' })
+    const of = (kind: string, id: string) =>
+      troubleOf(records.fetch({ kind, id, account: 'stripe' }, going))
+    try {
+      const cut = await of('refund', 're_1')
+      expect(cut.trouble).toBe('unavailable')
+      expect(cut.message).toContain('closed before the answer was whole')
+      const endless = await of('event', 'evt_1')
+      expect(endless.trouble).toBe('garbage')
+      expect(endless.message).toContain('longer than 64 MiB')
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
   })
 
   test('whoever is told to stop does not wait for an answer', async () => {
