@@ -3,6 +3,8 @@ import fc from 'fast-check'
 import {
   decidedGrants,
   decidedState,
+  mayHaveFound,
+  strayedFrom,
   type DecidedMove,
 } from '../../src/reconciliation/repair/decided.ts'
 import { planId, readChoice, type PlanContent } from '../../src/reconciliation/repair/plan.ts'
@@ -51,6 +53,39 @@ describe('decidedState', () => {
 
   it('begins where the order was opened', () => {
     expect(decidedState([move(null, 'paid'), move('paid', 'refunded')], 'pending')).toBe('refunded')
+  })
+})
+
+describe('strayedFrom', () => {
+  it('is nothing for decisions that are one walk, in whichever order they are told', () => {
+    const states = ['pending', 'paid', 'disputed', 'refunded']
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...states), { minLength: 1, maxLength: 12 }),
+        fc.boolean(),
+        (walk, reversed) => {
+          const moves = walk.map((to, index) => move(walk[index - 1] ?? 'pending', to))
+          expect(strayedFrom(reversed ? moves.reverse() : moves, 'pending')).toBeNull()
+        },
+      ),
+    )
+  })
+
+  it('is the state that a decision went on from and none led to', () => {
+    expect(strayedFrom([move('paid', 'paid')], 'pending')).toBe('paid')
+    expect(strayedFrom([move('pending', 'paid'), move('lost', 'refunded')], 'pending')).toBe('lost')
+    // what was contradicted or skipped went nowhere
+    expect(strayedFrom([move('lost', null)], 'pending')).toBeNull()
+  })
+})
+
+describe('mayHaveFound', () => {
+  it('is told by a decision that entitled and did not grant the pair', () => {
+    const granting = move('pending', 'paid', { granted: ['user:1 pro'] })
+    const refund = move('paid', 'refunded', { revoked: ['user:1 pro'], entitles: false })
+    expect(mayHaveFound([granting, refund], 'user:1 pro')).toBe(false)
+    expect(mayHaveFound([granting, refund, move('refunded', 'paid')], 'user:1 pro')).toBe(true)
+    expect(mayHaveFound([granting, move('paid', null)], 'user:1 pro')).toBe(false)
   })
 })
 

@@ -41,14 +41,39 @@ describe('a repair', () => {
       bench.repairs.apply(id, by),
       bench.repairs.apply(id, { ...by, actor: 'bob' }),
       bench.repairs.apply(id, by),
-    ]).then(
-      (all) => all.map(({ outcome }) => outcome),
-      (error: unknown) => {
-        throw error
-      },
-    )
-    expect(reports.filter((outcome) => outcome === 'applied')).toHaveLength(1)
+    ])
+    // whoever comes second is answered with what the first one did, and who that was
+    expect(reports.map(({ outcome }) => outcome).sort()).toEqual([
+      'applied',
+      'recorded',
+      'recorded',
+    ])
+    const repairs = reports.map(({ repair }) => repair)
+    expect(new Set(repairs.map((each) => each?.repairId)).size).toBe(1)
+    expect(new Set(repairs.map((each) => each?.actor)).size).toBe(1)
     await expectOne('d1', id)
+  })
+
+  it('is answered with what somebody else did while its own plan was made', async () => {
+    const { id } = await refunded('d10')
+    let others = 1
+    installFailpoints(async (step) => {
+      if (step === 'P1' && others-- > 0)
+        await bench.repairs.apply(id, { reason: 'first', actor: 'bob' })
+    })
+    const report = await bench.repairs.apply(id, by)
+    installFailpoints(null)
+    expect(report).toMatchObject({ outcome: 'recorded', repair: { actor: 'bob', reason: 'first' } })
+    await expectOne('d10', id)
+  })
+
+  it('says who ended the finding where something else was asked for', async () => {
+    const { id } = await refunded('d11')
+    await bench.repairs.apply(id, { reason: 'a gift', actor: 'bob' }, { choice: 'keep' })
+    await expect(bench.repairs.apply(id, by)).rejects.toMatchObject({
+      code: 'HKL_FINDING_NOT_OPEN',
+      message: expect.stringContaining('repair apply by bob') as string,
+    })
   })
 
   it('answers with the recorded one when the same plan is applied again', async () => {

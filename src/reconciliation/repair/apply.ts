@@ -15,7 +15,7 @@ import type { OrderLedger } from '../../workflow/order.ts'
 import type { Outcome } from '../../workflow/outcome.ts'
 import type { Answers } from './ask.ts'
 import { NothingToDo, type OrderChange, type RepairDraft } from './draft.ts'
-import { earlierRepairs, readFinding, type FindingRow } from './finding.ts'
+import { earlierRepairs, endingAct, readFinding, type FindingRow } from './finding.ts'
 import { makeDraft, type RepairChoice } from './make-draft.ts'
 import type { RepairPlan } from './plan.ts'
 import type { NameOfSource, RepairContext } from './ports.ts'
@@ -57,7 +57,7 @@ export async function applyInTransaction(
   const finding = await readFinding(s, tx, plan.findingId, true)
   const meanwhile = await recordedRepair(s, tx, plan.id)
   if (meanwhile !== null) return { kind: 'recorded', repair: meanwhile }
-  requireOpen(finding)
+  await requireOpen(s, tx, finding)
   requireSame(plan, draft)
   const eventKey = await context.storeEvent(tx, {
     eventId: plan.id,
@@ -116,12 +116,18 @@ async function nextDecision(schema: string, tx: Executor): Promise<bigint> {
   return BigInt(row?.id ?? 0)
 }
 
-/** @throws HookledgerError HKL_FINDING_NOT_OPEN */
-export function requireOpen(finding: FindingRow): void {
+/** @throws HookledgerError HKL_FINDING_NOT_OPEN saying why, and who did something about it last */
+export async function requireOpen(
+  schema: string,
+  tx: Pick<Executor, 'query'>,
+  finding: FindingRow,
+): Promise<void> {
   if (finding.state === 'open' || finding.state === 'repairing') return
+  const act = await endingAct(schema, tx, finding.id)
+  const who = act === null ? '' : ` (${act.act} by ${act.actor}, ${act.at})`
   throw new HookledgerError(
     'HKL_FINDING_NOT_OPEN',
-    `finding ${finding.id} is ${finding.state}${finding.closedBecause === null ? '' : `, because ${finding.closedBecause}`}: there is nothing to repair`,
+    `finding ${finding.id} is ${finding.state}${finding.closedBecause === null ? '' : `, because ${finding.closedBecause}`}${who}: there is nothing to repair`,
   )
 }
 
@@ -141,6 +147,11 @@ export function changed(
   plan: Pick<RepairPlan, 'findingId'>,
   what: readonly string[],
 ): HookledgerError {
+  if (what.length === 0)
+    return new HookledgerError(
+      'HKL_REPAIR_CHANGED',
+      `nothing was applied: the plan has another id than this plan has now, though nothing that it shows differs; its id was changed, or what it rests on: hookledger repair plan ${plan.findingId}`,
+    )
   return new HookledgerError(
     'HKL_REPAIR_CHANGED',
     `something changed since the plan was made, and nothing was applied (${what.join('; ')}): hookledger repair plan ${plan.findingId}`,

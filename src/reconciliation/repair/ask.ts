@@ -98,9 +98,32 @@ export async function referencesOf(
       const reference = records.namedBy(name, account)
       if (reference !== null) references.push(reference)
     }
+    // what an order is put back to is judged by all that is recorded of it
+    for (const name of isChanged.has(finding.kind)
+      ? await effectsOf(context, finding.orderId)
+      : []) {
+      const reference = records.namedBy(name, account)
+      if (reference !== null) references.push(reference)
+    }
   }
   const distinct = new Map(references.map((each) => [`${each.kind} ${each.id}`, each]))
   return [...distinct.values()].slice(0, mostNames)
+}
+
+/** Kinds of findings about an order that somebody changed past its decisions. */
+const isChanged: ReadonlySet<string> = new Set(['tampered', 'entitlement_without_state'])
+
+/** Effects mostly carry the id of what made them: a refund, a dispute. */
+async function effectsOf(
+  { db }: Pick<RepairContext, 'db'>,
+  orderId: string,
+): Promise<readonly Name[]> {
+  const rows = await db.query<{ kind: string; name: string }>({
+    text: `select effect_type as kind, effect_reference as name from ${db.schema}fulfillment_effects
+      where order_id = $1 and effect_reference <> '' order by 1, 2 limit ${mostNames}`,
+    values: [orderId],
+  })
+  return rows.map(({ kind, name }) => ({ kind, value: name }))
 }
 
 async function namesOf(

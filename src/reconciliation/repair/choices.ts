@@ -79,6 +79,8 @@ export interface OfferContext {
   readonly payments: readonly string[]
   /** Whether the source says how, and a destination can do it. */
   readonly canRefund: boolean
+  /** Whether the provider's records say what an order is whose own decisions may not. */
+  readonly saysProvider?: boolean | undefined
 }
 
 /** Every choice that there is for a finding, as it would be typed. */
@@ -87,6 +89,8 @@ export function offersOf(offers: OfferContext): ChoiceOffer[] {
   const offered: ChoiceOffer[] = []
   if (plain === 'provider')
     offered.push({ choice: 'provider', does: "records what the provider's records say" })
+  if (plain === 'restore' && offers.saysProvider === true)
+    offered.push({ choice: 'provider', does: "makes the order what the provider's records say" })
   if (plain === 'restore')
     offered.push({ choice: 'restore', does: 'makes the order what its decisions say' })
   return [...offered, ...others.flatMap((name) => offerOf(name, offers))]
@@ -136,13 +140,14 @@ function compensating(workflow: Workflow | null): string[] {
 }
 
 /**
- * The choice that was typed, held to what is offered.
+ * The choice that was typed, held to what is offered; `from` is what the offers were made of.
  *
  * @throws HookledgerError HKL_REPAIR_CHOICE listing what can be chosen
  */
 export function checkedChoice(
   typed: string,
   offered: readonly ChoiceOffer[],
+  from?: OfferContext,
 ): { readonly name: ChoiceName; readonly about: string | null } {
   const { name, about } = readChoice(typed)
   const fitting = offered.filter(
@@ -150,6 +155,9 @@ export function checkedChoice(
   )
   const exact = offered.some(({ choice }) => choice === typed)
   if (exact || (about === null && fitting.length > 0)) return { name: name as ChoiceName, about }
+  const because = from === undefined ? null : whyNot(name, from)
+  if (because !== null && fitting.length === 0)
+    throw noChoice(`"${typed.slice(0, 80)}" cannot be chosen here: ${because}`, offered)
   const near = nearest(
     typed,
     offered.map(({ choice }) => choice),
@@ -158,6 +166,38 @@ export function checkedChoice(
     `"${typed.slice(0, 80)}" cannot be chosen here${near === null ? '' : `, did you mean "${near}"?`}`,
     offered,
   )
+}
+
+/** Why a choice that there is otherwise is not offered; null for one that there never is. */
+function whyNot(name: string, { finding, workflow, canRefund }: OfferContext): string | null {
+  const { plain, others } = choicesOf(finding.kind)
+  if (plain === 'restore' && name === 'provider')
+    return "the provider's records do not say what the order is"
+  if (name !== plain && !others.some((each) => each === name))
+    return isChoice(name) ? `it does not end a finding of kind ${finding.kind}` : null
+  switch (name) {
+    case 'refund':
+      return canRefund
+        ? 'no payment is known that could be given back'
+        : 'no destination gives payments of its source back: add one of its kind (stripeCalls() for Stripe), named as the source'
+    case 'compensate':
+      return workflow === null
+        ? 'the finding is about no order'
+        : `workflow ${workflow.name} declares no effect`
+    case 'accept':
+      return "the finding is about no provider's record"
+    case 'target':
+      return 'the finding is about no order'
+    default:
+      return null
+  }
+}
+
+/** Every choice that there is for one kind or another. */
+const choiceNames = ['provider', 'restore', 'accept', 'target', 'refund', 'compensate', 'keep']
+
+function isChoice(name: string): boolean {
+  return choiceNames.includes(name)
 }
 
 /** Somebody must choose: the message lists everything, `offers` have it one by one. */

@@ -37,6 +37,28 @@ export function decidedState(moves: readonly DecidedMove[], initial: string): st
   return ends.length === 1 && end?.[1] === 1 ? end[0] : null
 }
 
+/**
+ * A state that a decision went on from although no walk of these decisions leads there: it was made on what
+ * somebody had written into the row. Null where there is none.
+ */
+export function strayedFrom(moves: readonly DecidedMove[], initial: string): string | null {
+  const told = moves.filter((move) => move.to !== null)
+  const reached = new Set([told.find((move) => move.from === null)?.to ?? initial])
+  for (let size = 0; size < reached.size;) {
+    size = reached.size
+    for (const { from, to } of told)
+      if (from !== null && to !== null && reached.has(from)) reached.add(to)
+  }
+  return told.find(({ from }) => from !== null && !reached.has(from))?.from ?? null
+}
+
+/** Whether one of these decisions entitled and granted nothing of this pair: it may have been active already. */
+export function mayHaveFound(moves: readonly DecidedMove[], pair: string): boolean {
+  return moves.some(
+    ({ to, entitles, granted }) => to !== null && entitles && !granted.includes(pair),
+  )
+}
+
 /** Whether the decisions left `subject entitlement` active, and the last one that granted it. */
 export interface DecidedGrant {
   readonly active: boolean

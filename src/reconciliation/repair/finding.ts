@@ -146,6 +146,21 @@ export async function earlierRepairs(
   }))
 }
 
+/** What a person, or a rule, did last that could end the finding; null where nobody did. */
+export async function endingAct(
+  schema: string,
+  tx: Pick<Executor, 'query'>,
+  findingId: string,
+): Promise<{ readonly act: string; readonly actor: string; readonly at: string } | null> {
+  const [row] = await tx.query<{ act: string; actor: string; at: Date | string }>({
+    text: `select act, actor, acted_at as at from ${schema}operator_acts
+      where target = 'finding:' || $1::text and act in ('repair apply', 'findings dismiss')
+      order by act_id desc limit 1`,
+    values: [findingId],
+  })
+  return row === undefined ? null : { ...row, at: new Date(row.at).toISOString() }
+}
+
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

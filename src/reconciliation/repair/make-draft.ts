@@ -15,7 +15,8 @@ import { plannedDraft } from './planned-draft.ts'
 import type { ChoiceName, ChoiceOffer } from './plan.ts'
 import type { RepairContext } from './ports.ts'
 import { makeRefund, paymentCandidates, refundDestination, type MadeRefund } from './refund.ts'
-import { readStanding, restored, type Standing } from './standing.ts'
+import { restoringOf, type Restoring } from './restoring.ts'
+import { readStanding, type Standing } from './standing.ts'
 import { targetChange } from './target-change.ts'
 
 /** What somebody asks a repair to do. */
@@ -61,28 +62,29 @@ export async function makeDraft(
   const { plain } = choicesOf(finding.kind)
   const held = await orderAsItIs(context, tx, finding.orderId, input.writes)
   const payments = paymentCandidates(finding, answers.facts, held?.before ?? null)
-  const offers = offersOf({
+  const restoring =
+    plain === 'restore' && held !== null ? await restoringOf(context, tx, input, held) : null
+  const about = {
     finding,
     workflow: held?.workflow ?? null,
     payments,
     canRefund: refundDestination(context, answers.source) !== null,
-  })
-  const all = { context, tx, input, held, payments, offers }
+    saysProvider: restoring?.provided != null,
+  }
+  const offers = offersOf(about)
+  const all = { context, tx, input, held, payments, offers, restoring }
   const typed = asked.choice ?? (asked.to === undefined ? undefined : 'target')
   if (asked.to !== undefined && typed !== 'target')
     throw new HookledgerError('HKL_REPAIR_CHOICE', `--to names a state: it cannot go with ${typed}`)
-  if (typed === undefined && plain === null)
-    throw noChoice(`a finding of kind ${finding.kind} can be ended in several ways`, offers)
-  const name: ChoiceName =
-    typed === undefined ? (plain as ChoiceName) : checkedChoice(typed, offers).name
-  requireTold(name, held, await standingOf(context, tx, held))
+  const name = typed === undefined ? plainName(all) : checkedChoice(typed, offers, about).name
+  requireTold(finding, name, held, await standingOf(context, tx, held))
   const chosen = await choose(
     all,
     name,
     typed === undefined ? null : checkedChoice(typed, offers).about,
   )
   const standing = await standingOf(context, tx, chosen.change)
-  requireTold(chosen.name, chosen.change, standing)
+  requireTold(finding, chosen.name, chosen.change, standing)
   return plannedDraft(context.installationId, {
     finding,
     answers,
@@ -95,6 +97,22 @@ export async function makeDraft(
     decisionId: input.decisionId,
     choices: offers,
   })
+}
+
+/**
+ * What is done where nobody chose. What its decisions say may take away what was paid for, where they went on
+ * from what somebody had changed: then the provider's records say it, or a person does.
+ *
+ * @throws HookledgerError HKL_REPAIR_CHOICE where somebody must choose
+ */
+function plainName({ input, offers, restoring }: Choosing): ChoiceName {
+  const { kind } = input.finding
+  const { plain } = choicesOf(kind)
+  if (plain === null)
+    throw noChoice(`a finding of kind ${kind} can be ended in several ways`, offers)
+  if (restoring === null || restoring.doubt === null) return plain
+  if (restoring.provided !== null) return 'provider'
+  throw noChoice(`${restoring.doubt}, ${restoring.unsaid}`, offers)
 }
 
 /** What the decisions of an order say; null for one that does not exist yet. */
@@ -113,14 +131,18 @@ async function standingOf(
  * @throws HookledgerError HKL_REPAIR_IMPOSSIBLE
  */
 function requireTold(
+  { kind }: FindingRow,
   name: ChoiceName,
   change: OrderChange | null,
   standing: Standing | null,
 ): void {
   const decided = standing?.decided ?? null
   if (change === null || decided === null || decided === change.before.state) return
-  if (name === 'restore' || name === 'target') return
+  if (name === 'target') return
   const { id, state } = change.before
+  if (choicesOf(kind).plain === 'restore' && name !== 'keep') return
+  // that the row is right is as good an answer as its state by name
+  if (kind === 'tampered' && change.workflow.states.has(state)) return
   throw new HookledgerError(
     'HKL_REPAIR_IMPOSSIBLE',
     `order ${id} is ${state}, and its decisions lead to ${decided}: somebody changed its row; repair that first (its finding is of kind tampered), or name the state with --to`,
@@ -134,6 +156,8 @@ interface Choosing {
   readonly held: OrderChange | null
   readonly payments: readonly string[]
   readonly offers: readonly ChoiceOffer[]
+  /** Of findings about an order that somebody changed. */
+  readonly restoring: Restoring | null
 }
 
 async function choose(all: Choosing, name: ChoiceName, about: string | null): Promise<Chosen> {
@@ -141,9 +165,12 @@ async function choose(all: Choosing, name: ChoiceName, about: string | null): Pr
   switch (name) {
     case 'provider':
     case 'accept':
-      return fromProvider(all, name)
-    case 'restore':
-      return restore(all)
+      if (all.restoring === null) return fromProvider(all, name)
+      return { name, choice: name, change: all.restoring.provided, refund: null }
+    case 'restore': {
+      const order = requireOrder(held, input.finding)
+      return { name, choice: name, change: all.restoring?.change ?? order, refund: null }
+    }
     case 'target': {
       const { to } = input.asked
       if (to === undefined) throw noChoice('--to is missing: the state of the order', all.offers)
@@ -193,34 +220,6 @@ async function fromProvider(all: Choosing, name: 'provider' | 'accept'): Promise
     offers.filter(({ choice }) => choice !== name),
   )
   throw lenient ? otherwise : new NothingToDo(folded.isRecorded, otherwise)
-}
-
-async function restore(all: Choosing): Promise<Chosen> {
-  const { context, tx, input, held } = all
-  const order = requireOrder(held, input.finding)
-  const standing = await readStanding(context.db.schema, tx, order.before.id, order.workflow)
-  const truth = await truthOf(all, order)
-  const after = restored(order.before, standing, order.workflow, truth)
-  return { name: 'restore', choice: 'restore', change: { ...order, after }, refund: null }
-}
-
-/** The order as the provider's records alone make it: how much of an entitlement, and until when. */
-async function truthOf(
-  { context, tx, input }: Choosing,
-  order: OrderChange,
-): Promise<OrderLedger | null> {
-  const { finding, answers, decisionId } = input
-  const { source } = finding
-  if (source === null || answers.events.length === 0) return null
-  const folded = await context.fold(tx, {
-    source,
-    events: answers.events,
-    decisionId,
-    lenient: false,
-    writes: false,
-    fromNothing: order.before,
-  })
-  return folded.orders.find(({ id }) => id === order.before.id)?.after ?? null
 }
 
 function requireOrder(held: OrderChange | null, finding: FindingRow): OrderChange {

@@ -4,6 +4,7 @@
  */
 import { HookledgerError } from '../../core/errors.ts'
 import { reach } from '../../core/failpoints.ts'
+import { nameFlaw, reasonFlaw } from '../../core/recorded-text.ts'
 import {
   applyInTransaction,
   changed,
@@ -83,7 +84,7 @@ export function createRepairs(context: RepairContext): Repairs {
   return {
     async plan(findingId, asked = {}) {
       const finding = await readFinding(context.db.schema, context.db, findingId, false)
-      requireOpen(finding)
+      await requireOpen(context.db.schema, context.db, finding)
       const { plan } = await freshPlan(context, finding, asked)
       return plan
     },
@@ -113,17 +114,29 @@ async function apply(
     const recorded = await recordedRepair(db.schema, db, given.id)
     if (recorded !== null) return reported(context, 'recorded', recorded, null)
   }
+  const before = await latestRepair(context, findingId)
+  const overtaking = async (): Promise<RecordedRepair | null> =>
+    repairMeanwhile(context, findingId, { before, asked })
   for (let plans = 1; ; plans++) {
     const finding = await readFinding(db.schema, db, findingId, false)
     const running = given === undefined ? await runningRepair(context, finding, asked) : null
     if (running?.isOver === true) return reported(context, 'recorded', running.repair, null)
-    requireOpen(finding)
-    const fresh = await planAgain(context, finding, asked, running !== null)
+    if (isEnded(finding)) {
+      const repair = await overtaking()
+      if (repair !== null) return reported(context, 'recorded', repair, null)
+    }
+    await requireOpen(db.schema, db, finding)
+    const fresh = await planAgain(context, finding, asked, {
+      isRunning: running !== null,
+      overtaking,
+    })
     await reach('P0')
-    if (fresh === null || fresh.plan === null)
-      return running === null
+    if (fresh === null || fresh.plan === null) {
+      const repair = running?.repair ?? (await overtaking())
+      return repair === null
         ? agreed(context, finding)
-        : reported(context, 'recorded', running.repair, null)
+        : reported(context, 'recorded', repair, null)
+    }
     const { plan, answers } = fresh
     if (given !== undefined && plan.id !== given.id)
       throw changed(plan, given.differences?.(plan) ?? planDifferences(plan, given as RepairPlan))
@@ -133,7 +146,8 @@ async function apply(
       return await reported(context, applied.kind, applied.repair, plan)
     } catch (error) {
       // nobody has read a fresh plan: where it was overtaken, the next one is as good
-      if (given !== undefined || plans >= mostPlans || !isChanged(error)) throw error
+      const isOvertaken = isOf(error, 'HKL_REPAIR_CHANGED') || isOf(error, 'HKL_FINDING_NOT_OPEN')
+      if (given !== undefined || plans >= mostPlans || !isOvertaken) throw error
     }
   }
 }
@@ -143,14 +157,50 @@ async function planAgain(
   context: RepairContext,
   finding: FindingRow,
   asked: RepairChoice,
-  isRunning: boolean,
+  meanwhile: {
+    readonly isRunning: boolean
+    readonly overtaking: () => Promise<RecordedRepair | null>
+  },
 ): Promise<FreshPlan | null> {
   try {
     return await freshPlan(context, finding, asked)
   } catch (error) {
-    if (isRunning && error instanceof ChoiceNeeded) return null
+    if (meanwhile.isRunning && error instanceof ChoiceNeeded) return null
+    const isRefused = error instanceof ChoiceNeeded || isOf(error, 'HKL_REPAIR_IMPOSSIBLE')
+    if (isRefused && (await meanwhile.overtaking()) !== null) return null
     throw error
   }
+}
+
+/** The id of the newest repair of a finding. */
+async function latestRepair({ db }: RepairContext, findingId: string): Promise<string | null> {
+  const [latest] = await earlierRepairs(db.schema, db, findingId)
+  return latest?.repairId ?? null
+}
+
+/** What somebody else who asked for the same has done since: whoever comes second is answered with it. */
+async function repairMeanwhile(
+  context: RepairContext,
+  findingId: string,
+  { before, asked }: { readonly before: string | null; readonly asked: RepairChoice },
+): Promise<RecordedRepair | null> {
+  const { db } = context
+  const latest = await latestRepair(context, findingId)
+  if (latest === null || latest === before) return null
+  const repair = await recordedRepair(db.schema, db, latest)
+  return repair !== null && isAsked(repair.choice, asked) ? repair : null
+}
+
+function isEnded({ state }: FindingRow): boolean {
+  return state === 'closed' || state === 'dismissed'
+}
+
+/** Whether a recorded choice is the one that is asked for; what nobody chose is done by the plain ones. */
+function isAsked(choice: string, asked: RepairChoice): boolean {
+  const wanted = asked.to === undefined ? asked.choice : `target:${asked.to}`
+  const { name } = readChoice(choice)
+  if (wanted === undefined) return name === 'provider' || name === 'restore'
+  return wanted === choice || wanted === name
 }
 
 function askedOf({ choice, to, given }: ApplyOptions): RepairChoice {
@@ -161,6 +211,9 @@ function askedOf({ choice, to, given }: ApplyOptions): RepairChoice {
 
 /** @throws HookledgerError HKL_CLI_USAGE: an act that nobody can explain later is none */
 function requireReason({ reason, actor }: RepairReason): void {
+  const [ofReason, ofActor] = [reasonFlaw(reason), nameFlaw(actor)]
+  if (ofReason !== null) throw new HookledgerError('HKL_CLI_USAGE', `the reason ${ofReason}`)
+  if (ofActor !== null) throw new HookledgerError('HKL_CLI_USAGE', `the actor ${ofActor}`)
   if (reason.trim() !== '' && actor.trim() !== '') return
   throw new HookledgerError(
     'HKL_CLI_USAGE',
@@ -181,13 +234,10 @@ async function runningRepair(
   if (finding.state !== 'repairing') return null
   const [latest] = await earlierRepairs(db.schema, db, finding.id)
   if (latest === undefined || latest.verifiedAt !== null) return null
-  const wanted = asked.to === undefined ? asked.choice : `target:${asked.to}`
   const { name } = readChoice(latest.choice)
-  const isSame =
-    wanted === undefined
-      ? name === 'provider' || name === 'restore'
-      : wanted === latest.choice || wanted === name
-  const repair = isSame ? await recordedRepair(db.schema, db, latest.repairId) : null
+  const repair = isAsked(latest.choice, asked)
+    ? await recordedRepair(db.schema, db, latest.repairId)
+    : null
   if (repair === null) return null
   return { repair, isOver: name !== 'provider' && name !== 'restore' && name !== 'accept' }
 }
@@ -203,7 +253,7 @@ async function commit(context: RepairContext, input: ApplyInput): Promise<Applie
         afterCommit: async () => reach('P6'),
       })
     } catch (error) {
-      if (!isUnknown(error)) throw error
+      if (!isOf(error, 'HKL_TRANSACTION_UNKNOWN')) throw error
       // the tables know what became of it
       const repair = await recordedRepair(db.schema, db, input.plan.id)
       if (repair !== null) return { kind: 'recorded', repair }
@@ -217,12 +267,8 @@ async function commit(context: RepairContext, input: ApplyInput): Promise<Applie
   return applied
 }
 
-function isUnknown(error: unknown): boolean {
-  return error instanceof HookledgerError && error.code === 'HKL_TRANSACTION_UNKNOWN'
-}
-
-function isChanged(error: unknown): boolean {
-  return error instanceof HookledgerError && error.code === 'HKL_REPAIR_CHANGED'
+function isOf(error: unknown, code: HookledgerError['code']): boolean {
+  return error instanceof HookledgerError && error.code === code
 }
 
 async function agreed(context: RepairContext, finding: FindingRow): Promise<RepairReport> {

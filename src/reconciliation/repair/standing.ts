@@ -4,7 +4,13 @@ import type { Executor } from '../../postgres/executor.ts'
 import type { OrderLedger } from '../../workflow/order.ts'
 import { grants, type Workflow } from '../../workflow/workflow.ts'
 import { pairOf } from './draft.ts'
-import { decidedGrants, decidedState, type DecidedGrant, type DecidedMove } from './decided.ts'
+import {
+  decidedGrants,
+  decidedState,
+  strayedFrom,
+  type DecidedGrant,
+  type DecidedMove,
+} from './decided.ts'
 
 /** Where an order stands. */
 export interface Standing {
@@ -16,6 +22,12 @@ export interface Standing {
   /** For whom, and for how much, the app opened it; null where it did not say. */
   readonly subject: string | null
   readonly expected: Money | null
+  /** Those of its decisions that grant only what is not active yet. */
+  readonly changes: readonly DecidedMove[]
+  /** A state that a decision went on from, and that none led to; null: there is none. */
+  readonly strayed: string | null
+  /** Whether a person said once how it is to be, whatever the provider says. */
+  readonly isSaid: boolean
 }
 
 /** How much of an entitlement, and until when. */
@@ -42,11 +54,13 @@ export async function readStanding(
     stated: string | null
     subject: string | null
     expected: string | null
+    choice: string | null
   }>({
     text: `select decision_id, kind, from_state, to_state, entitles,
         (evidence -> 'granted')::text as granted, (evidence -> 'revoked')::text as revoked, (evidence -> 'stated')::text as stated,
         case when kind = 'opened' then evidence ->> 'subject' end as subject,
-        case when kind = 'opened' then evidence ->> 'expected' end as expected
+        case when kind = 'opened' then evidence ->> 'expected' end as expected,
+        case when kind = 'repaired' then evidence ->> 'choice' end as choice
       from ${schema}ledger_decisions where order_id = $1 order by decision_id`,
     values: [orderId],
   })
@@ -74,8 +88,16 @@ export async function readStanding(
     figures,
     subject,
     expected,
+    changes: moves.filter((_, index) => changing.has(rows[index]?.kind ?? '')),
+    strayed: isMoved ? strayedFrom(walked, workflow.initial) : null,
+    isSaid: rows.some(({ choice }) => choice !== null && said.test(choice)),
   }
 }
+
+const changing: ReadonlySet<string> = new Set(['fulfilled', 'moved', 'reversed', 'redecided'])
+
+/** Choices by which a person says how an order is to be. */
+const said = /^(?:target|accept|compensate|keep)\b/
 
 /** `49.00 USD`, as opening an order tells it; the currency's digits are all there. */
 function moneyOf(text: string | null): Money | null {
@@ -118,7 +140,13 @@ function textsOf(json: string | null): string[] {
  */
 export function restored(
   ledger: OrderLedger,
-  { decided, grants: granted, figures, subject, expected }: Standing,
+  {
+    decided,
+    grants: granted,
+    figures,
+    subject,
+    expected,
+  }: Omit<Standing, 'changes' | 'strayed' | 'isSaid'>,
   workflow: Workflow,
   truth: OrderLedger | null,
 ): OrderLedger {
