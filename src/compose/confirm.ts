@@ -8,6 +8,7 @@ import { confirmOrder, type Confirmation, type ConfirmQuestion } from '../inbox/
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { nearest } from '../core/nearest.ts'
 import { keyText } from '../workflow/checked-text.ts'
+import type { RecordReference, Records } from '../workflow/records.ts'
 import type { ConfiguredSource, ResolvedConfig } from './options.ts'
 
 /** What a success page asks. */
@@ -84,6 +85,7 @@ function questionOf(config: ResolvedConfig, request: ConfirmRequest): ConfirmQue
       id: keyText(reference?.id, 'id of the reference'),
       account: keyText(reference?.account ?? account, 'account of the reference'),
     }
+    checkKind(name, records, asked)
     if (asked.account !== account && !source.allowsAccount(asked.account))
       throw invalid(`source "${name}" does not allow this account: see its option connect`)
     return {
@@ -98,6 +100,18 @@ function questionOf(config: ResolvedConfig, request: ConfirmRequest): ConfirmQue
     if (error instanceof HookledgerError) throw error
     throw invalid(error instanceof Error ? error.message : 'the question is not valid')
   }
+}
+
+/** What no list and no id of the provider's knows would be asked for in vain, for ever. */
+function checkKind(source: string, records: Records, reference: RecordReference): void {
+  const { kind, id, account } = reference
+  const kinds = records.kinds.map((each) => each.kind)
+  // a kind that is not listed may still be looked up: what an id of its own names
+  const named = records.namedBy({ kind, value: id }, account)
+  if (kinds.includes(kind) || named?.kind === kind) return
+  throw invalid(
+    `source "${source}" has no records of kind "${kind.slice(0, 80)}"; it has ${kinds.join(', ')}`,
+  )
 }
 
 function sourceNamed({ sources }: ResolvedConfig, name: string): ConfiguredSource {

@@ -14,6 +14,8 @@ export interface ConfirmedOrder {
   readonly subject: string | null
   /** Whether the order has an entitlement of this subject, active or not. */
   readonly hasSubject: boolean
+  /** Whether it has one of somebody else. */
+  readonly hasOthers: boolean
   /** The subject's own that are active now. */
   readonly entitlements: readonly ConfirmedEntitlement[]
 }
@@ -31,9 +33,11 @@ export async function readOrderFor(
     quantity: string | null
     valid_until: Date | string | null
     is_active: boolean | null
+    has_others: boolean
   }>({
     text: `select o.state, o.subject, t.entitlement, t.quantity, t.valid_until,
-        t.active and (t.valid_until is null or t.valid_until > now()) as is_active
+        t.active and (t.valid_until is null or t.valid_until > now()) as is_active,
+        exists (select 1 from ${s}entitlements x where x.order_id = o.order_id and x.subject <> $2) as has_others
       from ${s}orders o
       left join ${s}entitlements t on t.order_id = o.order_id and t.subject = $2
       where o.order_id = $1 order by t.entitlement`,
@@ -45,6 +49,7 @@ export async function readOrderFor(
     state: first.state,
     subject: first.subject,
     hasSubject: rows.some(({ entitlement }) => entitlement !== null),
+    hasOthers: first.has_others,
     entitlements: rows.flatMap(
       ({ entitlement, quantity, valid_until: until, is_active: active }) =>
         entitlement === null || active !== true

@@ -78,12 +78,12 @@ export async function confirmOrder(
     return unknown
   if (before === null && !mayBeOpened(ctx.registry)) return unknown
   const asked = await ask(ctx, question)
-  if (asked === 'no_answer') return pending
+  if (asked === 'no_answer') return notYet(ctx, question)
   if (asked === null || asked.account !== question.reference.account) return unknown
   const mine = await aboutOrder(ctx, question, asked)
   if (mine.length === 0) return unknown
   const keys = await store(ctx, question, mine)
-  if (keys === null || !(await decided(ctx, keys, until))) return pending
+  if (keys === null || !(await decided(ctx, keys, until))) return notYet(ctx, question)
   return answered(await readOrderFor(ctx.db, question), question)
 }
 
@@ -102,6 +102,7 @@ async function ask(
     return await within(records.fetch(reference, deadline), deadline)
   } catch (error) {
     tell(signals, 'the provider was not asked', error)
+    if (needsAPerson(error)) warn(signals, error.message)
     return 'no_answer'
   }
 }
@@ -220,12 +221,39 @@ async function decided(
   }
 }
 
+/** Pending is an answer about the order too: who is known not to be meant gets none. */
+async function notYet({ db }: ConfirmContext, question: ConfirmQuestion): Promise<Confirmation> {
+  const order = await readOrderFor(db, question)
+  if (order === null) return pending
+  const isOthers =
+    order.subject === null
+      ? order.hasOthers && !order.hasSubject
+      : order.subject !== question.subject
+  return isOthers ? unknown : pending
+}
+
 function answered(order: ConfirmedOrder | null, { subject }: ConfirmQuestion): Confirmation {
   if (order === null) return unknown
   // an order without a subject of its own is the subject's whom it entitles
   const isTheirs = order.subject === subject || (order.subject === null && order.hasSubject)
   if (!isTheirs) return unknown
   return { outcome: 'decided', state: order.state, entitlements: order.entitlements }
+}
+
+/** Whether asking again cannot help: the answer would be pending for ever, and nobody would know why. */
+function needsAPerson(error: unknown): error is RecordsError {
+  return error instanceof RecordsError && ['refused', 'garbage'].includes(error.trouble)
+}
+
+const warned = new WeakSet<Signals>()
+
+/** Where nothing listens, the process itself says it, once. */
+function warn(signals: Signals, message: string): void {
+  if (signals.has('worker.loop.failed') || warned.has(signals)) return
+  warned.add(signals)
+  process.emitWarning(`confirm answers pending, as the provider was not asked: ${message}`, {
+    type: 'HookledgerWarning',
+  })
 }
 
 function tell(signals: Signals, what: string, error: unknown): void {

@@ -42,6 +42,8 @@ export interface OrderFacts {
   readonly now: OrderLedger | null
   /** Its state just before the window; null: it did not exist. */
   readonly stateBefore: string | null
+  /** What the app's opening added to the order within the window: before it was not there. */
+  readonly openedLater: { readonly subject: boolean; readonly expected: boolean }
   readonly payments: readonly Dated<LedgerPayment>[]
   readonly effects: readonly Dated<LedgerEffect>[]
   readonly entitlements: readonly DatedEntitlement[]
@@ -52,6 +54,7 @@ interface Writable {
   id: string
   now: OrderLedger | null
   stateBefore: string | null
+  openedLater: OrderFacts['openedLater']
   payments: Dated<LedgerPayment>[]
   effects: Dated<LedgerEffect>[]
   entitlements: DatedEntitlement[]
@@ -72,6 +75,7 @@ export async function readFacts(
         id,
         now: null,
         stateBefore: null,
+        openedLater: { subject: false, expected: false },
         payments: [],
         effects: [],
         entitlements: [],
@@ -94,6 +98,15 @@ async function readOrders(
   facts: ReadonlyMap<string, Writable>,
 ): Promise<void> {
   const s = db.schema
+  // an opening names the state that it found, and moves nothing
+  const before = (kinds: string): string =>
+    `(select d.to_state from ${s}ledger_decisions d where d.order_id = o.order_id and d.to_state is not null
+          and d.decided_at < $2::timestamptz and ${kinds} order by d.decision_id desc limit 1)`
+  const openedLater = (figure: string): string =>
+    `exists (select 1 from ${s}ledger_decisions d where d.order_id = o.order_id and d.kind = 'opened'
+          and d.decided_at >= $2::timestamptz and d.evidence ->> '${figure}' is not null)
+        and not exists (select 1 from ${s}ledger_decisions d where d.order_id = o.order_id and d.decided_at < $2::timestamptz
+          and (d.kind = 'adopted' or d.kind = 'opened' and d.evidence ->> '${figure}' is not null))`
   const rows = await tx.query<{
     order_id: string
     workflow: string
@@ -106,11 +119,13 @@ async function readOrders(
     provider_account: string | null
     version: string
     before: string | null
+    subject_later: boolean
+    expected_later: boolean
   }>({
     text: `select o.order_id, o.workflow, o.state, o.subject, o.expected_amount, o.currency, o.source_id, n.provider,
         o.provider_account, o.version,
-        (select d.to_state from ${s}ledger_decisions d where d.order_id = o.order_id and d.to_state is not null
-          and d.decided_at < $2::timestamptz order by d.decision_id desc limit 1) as before
+        case when o.opened_at < $2::timestamptz then coalesce(${before(`d.kind <> 'opened'`)}, ${before(`d.kind = 'opened'`)}) end as before,
+        ${openedLater('subject')} as subject_later, ${openedLater('expected')} as expected_later
       from unnest($1::text[]) as k(order_id)
       join ${s}orders o on o.order_id = k.order_id
       left join ${s}sources n on n.source_id = o.source_id`,
@@ -121,6 +136,7 @@ async function readOrders(
     if (found === undefined) continue
     const { expected_amount: amount, currency } = row
     found.stateBefore = row.before
+    found.openedLater = { subject: row.subject_later, expected: row.expected_later }
     found.now = {
       id: row.order_id,
       workflow: row.workflow,

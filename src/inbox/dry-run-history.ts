@@ -200,20 +200,17 @@ interface Begun {
   moved: MovedEvent[]
 }
 
-/**
- * A page of decisions in the order in which they followed one another: ids are given out before locks are
- * taken, so that each is looked for that begins where the one before it ended. Moved events go where they arrived.
- */
+/** A page of decisions in the order in which they followed one another. Moved events go where they arrived. */
 function placed(begun: Begun, page: readonly HistoricStep[], isMoreToCome: boolean): Item[] {
   const items: Item[] = []
   const rest = page.map((step) => presentStep(begun.workflow, step))
   while (rest.length > 0) {
-    const fits = rest.findIndex(
-      ({ from_state: from, to_state: to }) => to === null || from === null || from === begun.state,
-    )
-    const [step] = rest.splice(Math.max(0, fits), 1)
+    const [step] = rest.splice(nextOf(begun, rest), 1)
     if (step === undefined) break
-    begun.state = stateAfter(begun.state, step.kind, step.to_state)
+    // where the present code has not opened the order by then, the app opens it as it opens any
+    const isLate = step.kind === 'opened' && !step.creates
+    const to = isLate ? (begun.workflow?.initial ?? step.to_state) : step.to_state
+    begun.state = stateAfter(begun.state, step.kind, to)
     const at = Number(step.at_ms)
     items.push(...movedBefore(begun, at))
     items.push({
@@ -223,7 +220,7 @@ function placed(begun: Begun, page: readonly HistoricStep[], isMoreToCome: boole
         decisionId: step.decision_id,
         kind: step.kind,
         from: step.from_state,
-        to: step.to_state,
+        to,
         evidence: step.evidence ?? {},
       },
       at,
@@ -233,6 +230,30 @@ function placed(begun: Begun, page: readonly HistoricStep[], isMoreToCome: boole
   if (isMoreToCome) return items
   const end = { run: begun.run, orderId: begun.order.id, recorded: null, at: 0, eventKey: null }
   return [...items, ...movedBefore(begun, Number.POSITIVE_INFINITY), end]
+}
+
+/**
+ * Which of the decisions that are left was next. Events get their ids before they lock the order, so that
+ * each is looked for that begins where the one before it ended; an opening gets its own under the lock, and
+ * names the state that it found.
+ */
+function nextOf({ state, workflow }: Begun, rest: readonly HistoricStep[]): number {
+  const creating = rest.findIndex(({ creates }) => creates)
+  if (creating >= 0) return creating
+  const is = state ?? workflow?.initial ?? null
+  const found = rest.findIndex(({ kind, from_state: from, to_state: to }) =>
+    kind === 'opened' ? to === is : to === null || from === null || from === is,
+  )
+  const step = rest[found]
+  if (step === undefined) return 0
+  if (step.kind === 'opened' || step.to_state === null || step.to_state === is) return found
+  // the order leaves a state in which an opening found it: unless it comes back before, that was now
+  const opening = rest.findIndex(({ kind, to_state: to }) => kind === 'opened' && to === is)
+  const comesBack = rest.some(
+    ({ kind, from_state: from, to_state: to }, at) =>
+      at < opening && at !== found && kind !== 'opened' && to === is && from !== is,
+  )
+  return opening < 0 || comesBack ? found : opening
 }
 
 function movedBefore(begun: Begun, at: number): Item[] {

@@ -85,10 +85,11 @@ export class OrderRun {
         providerAccount: now.providerAccount,
       })
     ledger.version += 1n
-    if (['opened', 'adopted'].includes(step.kind)) {
-      ledger.subject ??= now?.subject ?? null
-      ledger.expected ??= now?.expected ?? null
-    }
+    // an opening tells what it was asked with: what it did not name, another one may have added
+    const says = (figure: string): boolean =>
+      step.kind === 'adopted' || (step.kind === 'opened' && step.evidence[figure] !== null)
+    if (says('subject')) ledger.subject ??= now?.subject ?? null
+    if (says('expected')) ledger.expected ??= now?.expected ?? null
     for (const { row, decisionId } of effects)
       if (decisionId === step.decisionId && !ledger.effects.some((each) => isSame(each, row)))
         ledger.effects.push(row)
@@ -216,7 +217,7 @@ export class OrderRun {
 
 /** The order just before the window. */
 function ledgerBefore(
-  { id, now, stateBefore, payments, effects, entitlements, operations }: OrderFacts,
+  { id, now, stateBefore, openedLater, payments, effects, entitlements, operations }: OrderFacts,
   entitled: boolean,
 ): OrderLedger {
   const existed = stateBefore !== null && now !== null
@@ -227,8 +228,8 @@ function ledgerBefore(
     provider: existed ? now.provider : null,
     providerAccount: existed ? now.providerAccount : null,
     state: stateBefore ?? '',
-    subject: existed ? now.subject : null,
-    expected: existed ? now.expected : null,
+    subject: existed && !openedLater.subject ? now.subject : null,
+    expected: existed && !openedLater.expected ? now.expected : null,
     version: existed ? 1n : 0n,
     stored: existed,
     payments: payments.filter(({ isBefore }) => isBefore).map(({ row }) => row),

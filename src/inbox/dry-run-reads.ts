@@ -227,6 +227,8 @@ export interface HistoricStep {
   readonly at_ms: string
   /** Null: an act of a person, or of the app. */
   readonly event_key: string | null
+  /** Whether the app made the order by it: any other opening came to an order that an event had opened. */
+  readonly creates: boolean
 }
 
 /**
@@ -250,6 +252,7 @@ export async function readSteps(
   >({
     text: `select d.order_id, d.decision_id::text as decision_id, d.from_state, d.to_state, d.evidence, d.place::integer as place,
         coalesce(d.evidence -> 'redecided' ->> 'as', d.kind) as kind,
+        coalesce(d.kind = 'opened' and d.decided_at = o.opened_at, false) as creates,
         floor(extract(epoch from d.decided_at) * 1000)::bigint::text as at_ms,
         case when n.provider = $6 then d.evidence -> 'redecided' ->> 'event_key' else d.event_key::text end as event_key,
         case when d.event_key is null then false
@@ -265,6 +268,7 @@ export async function readSteps(
         where d.order_id = k.order_id and d.decision_id > $4::bigint and d.decision_id between $2::bigint and $3::bigint
           and d.decided_at >= $5::timestamptz
         order by d.decision_id limit $7::integer) d
+      left join ${s}orders o on o.order_id = d.order_id
       left join ${s}inbox_events e on e.event_key = d.event_key
       left join ${s}sources n on n.source_id = e.source_id
       order by d.order_id, d.decision_id`,

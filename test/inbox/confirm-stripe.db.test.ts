@@ -86,4 +86,25 @@ describe('confirm at Stripe', () => {
     expect(told).toEqual([expect.stringContaining('the provider was not asked')])
     expect(await hookledger.confirm(asked(session.id, '1004'))).toMatchObject({ state: 'paid' })
   })
+
+  it.each(['session', 'checkout_session', 'nonsense'])(
+    'refuses the kind %s, which Stripe does not have',
+    async (kind) => {
+      const reference = { kind, id: 'cs_test_1' }
+      await expect(hookledger.confirm({ ...asked('', '1005'), reference })).rejects.toMatchObject({
+        code: 'HKL_CONFIRM_INVALID',
+        message: expect.stringContaining('it has event, checkout.session, payment_intent'),
+      })
+    },
+  )
+
+  it('takes what Stripe does not list but looks up by its id', async () => {
+    paidSession(provider.double, '1006')
+    const reference = { kind: 'charge', id: provider.double.all('charge').at(-1)?.id ?? '' }
+    expect(reference.id).toMatch(/^ch_/)
+    // Stripe has it, and nothing of it is about this order
+    expect(await hookledger.confirm({ ...asked('', '1006'), reference })).toEqual({
+      outcome: 'unknown',
+    })
+  })
 })

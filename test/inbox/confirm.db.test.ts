@@ -27,7 +27,7 @@ let asked: string[]
 let onFetch: (signal: AbortSignal) => Promise<void>
 
 const records: Records = {
-  kinds: [],
+  kinds: [{ kind: 'session', holds: 'objects', reachMs: null }],
   accounts: async (own) => [own],
   list: async () => ({ records: [], next: null }),
   fetch: async ({ kind, id, account }, signal) => {
@@ -209,6 +209,24 @@ describe('confirm', () => {
     expect(told).toEqual(['the provider was not asked: the key lacks a right'])
   })
 
+  it('says once to the process what a person must mend, where nothing else listens', async () => {
+    onFetch = async () => {
+      throw new RecordsError('refused', 'is the key still valid?')
+    }
+    const warnings: string[] = []
+    const hear = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
+    process.on('warning', hear)
+    const unheard = bench.another({ sources })
+    for (const order of ['a', 'b'])
+      expect(await unheard.confirm(question({ order }))).toEqual({ outcome: 'pending' })
+    await bench.hookledger.confirm(question())
+    await new Promise(setImmediate)
+    process.off('warning', hear)
+    expect(warnings).toEqual([
+      'HookledgerWarning: confirm answers pending, as the provider was not asked: is the key still valid?',
+    ])
+  })
+
   it('answers pending while somebody holds the order, and a worker decides it later', async () => {
     await deliverTo(bench.hookledger, [probe('note', { order: 'a' })])
     await workOff(bench.hookledger)
@@ -230,6 +248,24 @@ describe('confirm', () => {
     expect(await confirm(question({ timeoutMs: 200 }))).toEqual({ outcome: 'pending' })
   })
 
+  it('answers pending to nobody but the subject that an order without one of its own entitles', async () => {
+    atProvider.set('cs_1', [probe('after', { order: 'a', needs: 'evt_n' })])
+    const other = { subject: 'user:b', timeoutMs: 200 }
+    const pending = { outcome: 'pending' }
+    // nobody is entitled yet: whose it will be, the event itself has to say
+    expect(await confirm(question(other))).toEqual(pending)
+    await deliverTo(bench.hookledger, [probe('pay', { order: 'a' })])
+    await workOff(bench.hookledger)
+    expect(await bench.rows('select subject from orders')).toEqual([{ subject: null }])
+    expect(await confirm(question(other))).toEqual({ outcome: 'unknown' })
+    expect(await confirm(question({ timeoutMs: 200 }))).toEqual(pending)
+    onFetch = async () => {
+      throw new RecordsError('unavailable', 'later')
+    }
+    expect(await confirm(question(other))).toEqual({ outcome: 'unknown' })
+    expect(await confirm(question())).toEqual(pending)
+  })
+
   it.each([
     ['an unknown source', { source: 'prob' }, 'HKL_CONFIRM_INVALID', 'did you mean "probe"'],
     ['no order', { order: '' }, 'HKL_CONFIRM_INVALID', 'order is empty'],
@@ -245,6 +281,12 @@ describe('confirm', () => {
       { reference: 'cs_1' as never },
       'HKL_CONFIRM_INVALID',
       'reference',
+    ],
+    [
+      'a kind of record that the source does not have',
+      { reference: { kind: 'nonsense', id: 'cs_1' } },
+      'HKL_CONFIRM_INVALID',
+      'no records of kind "nonsense"; it has session',
     ],
     ['no time at all', { timeoutMs: 0 }, 'HKL_CONFIRM_INVALID', 'timeoutMs'],
   ])('refuses %s', async (_, fields, code, message) => {

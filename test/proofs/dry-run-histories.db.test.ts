@@ -83,7 +83,7 @@ const played = fc
       spec: fc.constant(spec),
       other: fc.constant({ ...other, opens: spec.opens }),
       facts: fc.constant(facts),
-      schedule: schedules(bodiesOf(facts).length, spec.opens === 'app' ? facts.length : 0),
+      schedule: schedules(bodiesOf(facts).length, facts.length),
     }),
   )
 
