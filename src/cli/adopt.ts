@@ -40,10 +40,14 @@ export const adoptCommand: CommandDef = command(
       const checked = await adoption.check((lines) => out.progress(`${lines} lines checked`))
       requireGood(out, args.file, checked)
       if (check === true) {
+        const { orders, events, differing, differingCount } = checked
         out.result(
-          { orders: checked.orders, events: checked.events, problems: [] },
+          { orders, events, problems: [], differing_count: differingCount, differing },
           (safe) =>
-            `${plural(safe.orders, 'order')} and ${plural(safe.events, 'event')} can be adopted`,
+            [
+              `${plural(safe.orders, 'order')} and ${plural(safe.events, 'event')} can be adopted`,
+              ...differingLines(safe.differing, safe.differing_count),
+            ].join('\n'),
         )
         return 0
       }
@@ -85,10 +89,21 @@ async function adopting(
   }
 }
 
-function reportText({ orders, events, complete }: AdoptReport): string {
+/** They are told one by one: "recorded already" would be untrue of them. */
+function differingLines(lines: AdoptReport['differing'], count: number): string[] {
+  if (count === 0) return []
+  return [
+    `${plural(count, 'line')} ${count === 1 ? 'says' : 'say'} something else than is recorded here:`,
+    ...lines.map(({ line, message }) => `  line ${line}: ${message}`),
+    ...(count > lines.length ? [`  and ${count - lines.length} more`] : []),
+  ]
+}
+
+function reportText({ orders, events, differing, complete }: AdoptReport): string {
   return [
     `${plural(orders.adopted, 'order')} adopted, ${orders.same} recorded already`,
     `${plural(events.adopted, 'handled event')} adopted, ${events.known} known already`,
+    ...differingLines(differing, orders.differing),
     ...(complete ? [] : ['interrupted: run it again for the rest']),
   ].join('\n')
 }

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'citty'
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
+import { nameFlaw, reasonFlaw } from '../core/recorded-text.ts'
 import type { Environment } from './environment.ts'
 import type { ExitCode } from './exit-codes.ts'
 import { Output, type OutputStream } from './output.ts'
@@ -80,6 +81,7 @@ export function command<const A extends ArgsDef>(
     async run({ rawArgs, data }) {
       const world = data as CommandWorld
       const typed = readArguments(rawArgs, all)
+      requireRecordable(typed.args)
       const input: CommandInput<A> = {
         args: typed.args as CommandInput<A>['args'],
         list: (name) => typed.lists.get(name) ?? [],
@@ -108,6 +110,20 @@ export function commandGroup(
 /** An error of use, in one line. */
 export function usageError(message: string): HookledgerError {
   return new HookledgerError('HKL_CLI_USAGE', message)
+}
+
+/**
+ * What is recorded with an act is bounded, whichever command it is.
+ *
+ * @throws HookledgerError HKL_CLI_USAGE
+ */
+function requireRecordable(args: Readonly<Record<string, unknown>>): void {
+  for (const name of ['reason', 'actor', 'owner']) {
+    const value = args[name]
+    const flaw =
+      typeof value !== 'string' ? null : name === 'reason' ? reasonFlaw(value) : nameFlaw(value)
+    if (flaw !== null) throw usageError(`--${name} ${flaw}`)
+  }
 }
 
 function outputOf(world: CommandWorld, args: Readonly<Record<string, unknown>>): Output {
@@ -182,7 +198,7 @@ function parse(
   }
   try {
     const { values, positionals } = parseArgs({
-      args: [...rawArgs],
+      args: negativeJoined(rawArgs, options),
       options,
       allowPositionals: true,
       allowNegative: true,
@@ -194,9 +210,31 @@ function parse(
   }
 }
 
+/** A negative number behind an option is its value, for the command to judge: `--limit -1` is `--limit=-1`. */
+function negativeJoined(
+  rawArgs: readonly string[],
+  options: Readonly<Record<string, { readonly type: 'boolean' | 'string' }>>,
+): string[] {
+  const joined: string[] = []
+  let isOver = false
+  for (const word of rawArgs) {
+    const last = isOver ? undefined : joined.at(-1)
+    const takes = last?.startsWith('--') === true && options[last.slice(2)]?.type === 'string'
+    if (takes && /^-\d/.test(word)) joined.splice(-1, 1, `${last}=${word}`)
+    else joined.push(word)
+    isOver ||= word === '--'
+  }
+  return joined
+}
+
 /** Node's message names the option; the nearest known one is added. */
 function explained(error: unknown, known: readonly string[]): HookledgerError {
   const message = error instanceof Error ? error.message : ''
+  const ambiguous = /^Option '--?([^' ]+).*' argument is ambiguous/.exec(message)?.[1]
+  if (ambiguous !== undefined)
+    return usageError(
+      `--${ambiguous} has no value: one that begins with a dash is written --${ambiguous}=-…`,
+    )
   const unknown = /^Unknown option '--?([^']+)'/.exec(message)?.[1]
   if (unknown === undefined)
     return usageError((message.split(/\.\s|\n/)[0] ?? 'wrong arguments').trim())

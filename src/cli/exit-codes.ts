@@ -14,6 +14,7 @@ const wrongUse: ReadonlySet<string> = new Set<ErrorCode>([
   'HKL_SCHEMA_NAME',
   'HKL_INBOX_NOT_REPLAYABLE',
   'HKL_REPAIR_CHOICE',
+  'HKL_GRANT_INVALID',
 ])
 
 /** The exit code of an error with this code. */

@@ -9,6 +9,7 @@ import { requireFinding } from './named-finding.ts'
 import { withDatabase } from './project.ts'
 import { actorOf } from './replay.ts'
 import { moment } from './table.ts'
+import { timeOption } from './time-option.ts'
 
 const idArg = {
   type: 'positional',
@@ -92,9 +93,7 @@ function byOf(
 function untilOf(text: string | undefined): Date {
   if (text === undefined)
     throw usageError('--until is missing: a finding is dismissed until a day, and never for ever')
-  const at = new Date(text)
-  if (Number.isNaN(at.getTime()))
-    throw usageError(`--until must be a time such as 2026-12-31T12:00:00Z, not "${text}"`)
+  const at = timeOption('until', text)
   if (at.getTime() <= Date.now()) throw usageError(`--until is past: ${text}`)
   return at
 }

@@ -2,9 +2,16 @@
  * `hookledger findings list|show|assign|dismiss`: what differs, since when, who answers for it, until when.
  */
 import type { CommandDef } from 'citty'
-import { listFindings, operationOf, type FindingView } from '../report/findings.ts'
+import { nearest } from '../core/nearest.ts'
+import type { Database } from '../postgres/executor.ts'
+import {
+  knownFindingKinds,
+  listFindings,
+  operationOf,
+  type FindingView,
+} from '../report/findings.ts'
 import { figures } from '../report/timeline.ts'
-import { command, commandGroup } from './command.ts'
+import { command, commandGroup, usageError } from './command.ts'
 import { rowLimit } from './limit.ts'
 import type { Style } from './output.ts'
 import { assignCommand, dismissCommand } from './finding-acts.ts'
@@ -28,6 +35,7 @@ const listCommand: CommandDef = command(
   async ({ args, out, world }) =>
     withDatabase(world, args.config, async (db) => {
       const limit = rowLimit(args.limit)
+      if (args.kind !== undefined) await requireKind(db, args.kind)
       const rows = await listFindings(db, {
         states:
           args.state === undefined
@@ -72,6 +80,20 @@ export const findingsCommand: CommandDef = commandGroup(
   { list: listCommand, show: showCommand, assign: assignCommand, dismiss: dismissCommand },
   'list',
 )
+
+/**
+ * A mistyped kind would be told as "no findings".
+ *
+ * @throws HookledgerError HKL_CLI_USAGE for a kind that neither the engine makes nor a finding here has
+ */
+async function requireKind(db: Database, kind: string): Promise<void> {
+  const known = await knownFindingKinds(db)
+  if (known.includes(kind)) return
+  const near = nearest(kind.slice(0, 80), known)
+  throw usageError(
+    `no finding is of kind "${kind.slice(0, 80)}"${near === null ? '' : `, did you mean "${near}"?`}`,
+  )
+}
 
 function listText(rows: readonly FindingView[], style: Style): string {
   if (rows.length === 0) return 'no findings'

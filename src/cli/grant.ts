@@ -10,6 +10,7 @@ import type { Output } from './output.ts'
 import { withDatabase } from './project.ts'
 import { actorOf } from './replay.ts'
 import { moment } from './table.ts'
+import { optionalTime } from './time-option.ts'
 
 type GrantedEntitlement = Parameters<typeof giveAway>[2]['entitlements'][number]
 
@@ -56,7 +57,7 @@ export const grantCommand: CommandDef = command(
     if (subject === undefined)
       throw usageError('SUBJECT is missing, or --end with the id of a grant')
     if (entitlements.length === 0) throw usageError('--entitlement is missing: what is given away')
-    const until = args.until === undefined ? null : timeOf(args.until)
+    const until = optionalTime('until', args.until) ?? null
     return withDatabase(world, args.config, async (db) => {
       const request = { subject, entitlements, until, id: args.id, ...by }
       const id = await db.transaction((tx) => giveAway(db, tx, request))
@@ -79,14 +80,19 @@ function ended(out: Output, id: string, outcome: 'ended' | 'already_ended'): Exi
   return 0
 }
 
+/**
+ * What is before "=" is the name and what is behind it the quantity. A name that has a "=" itself can be given in
+ * code; here it would be a mistyped quantity taken for a name.
+ *
+ * @throws HookledgerError HKL_CLI_USAGE
+ */
 function entitlementOf(text: string): GrantedEntitlement {
-  const [, entitlement = text, quantity] = /^(.+)=(\d{1,15})$/.exec(text) ?? []
-  return quantity === undefined ? entitlement : { entitlement, quantity: Number(quantity) }
-}
-
-function timeOf(text: string): Date {
-  const at = new Date(text)
-  if (Number.isNaN(at.getTime()))
-    throw usageError(`--until must be a time such as 2026-01-31T12:00:00Z, not "${text}"`)
-  return at
+  const at = text.indexOf('=')
+  if (at === -1) return text
+  const [entitlement, quantity] = [text.slice(0, at), Number(text.slice(at + 1))]
+  const isQuantity = /^=[1-9]\d{0,15}$/.test(text.slice(at)) && Number.isSafeInteger(quantity)
+  if (entitlement !== '' && isQuantity) return { entitlement, quantity }
+  throw usageError(
+    `--entitlement must be NAME, or NAME=N with N a positive whole number, not "${text.slice(0, 80)}"`,
+  )
 }

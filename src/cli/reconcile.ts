@@ -7,6 +7,7 @@ import { command, usageError } from './command.ts'
 import { progressText, reportText, reportView } from './reconcile-text.ts'
 import { openProject } from './project.ts'
 import { actorOf } from './replay.ts'
+import { optionalTime } from './time-option.ts'
 
 /** The command. */
 export const reconcileCommand: CommandDef = command(
@@ -35,8 +36,8 @@ export const reconcileCommand: CommandDef = command(
     actor: { type: 'string', description: 'Who; the user of the operating system without it' },
   },
   async ({ args, list, out, world }) => {
-    const from = time('from', args.from)
-    const to = time('to', args.to)
+    const from = optionalTime('from', args.from)
+    const to = optionalTime('to', args.to)
     if (to !== undefined && from === undefined) throw usageError('--to goes with --from')
     if (args.deep === true && from !== undefined)
       throw usageError('--deep and --from both say how far back: give one of them')
@@ -68,11 +69,3 @@ export const reconcileCommand: CommandDef = command(
     }
   },
 )
-
-function time(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const at = new Date(text)
-  if (Number.isNaN(at.getTime()))
-    throw usageError(`--${option} must be a time such as 2026-01-31T12:00:00Z, not "${text}"`)
-  return at
-}

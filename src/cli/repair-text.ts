@@ -165,9 +165,11 @@ function findingLine({ finding }: RepairReport, problem: string | null, style: S
 }
 
 /** The choices of an error that asks for one, a line each; null for any other error. */
-export function choiceLines(
-  error: unknown,
-): { readonly why: string; readonly offers: readonly string[] } | null {
+export function choiceLines(error: unknown): {
+  readonly why: string
+  readonly choices: readonly ChoiceOffer[]
+  readonly offers: readonly string[]
+} | null {
   if (!(error instanceof HookledgerError) || error.code !== 'HKL_REPAIR_CHOICE') return null
   const { why, offers } = error as {
     readonly why?: string
@@ -176,6 +178,7 @@ export function choiceLines(
   if (why === undefined || offers === undefined || offers.length === 0) return null
   return {
     why: `${why}: say which, by --choice or --to`,
+    choices: offers,
     offers: printableData(offers).map(offerLine),
   }
 }

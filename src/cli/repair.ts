@@ -8,10 +8,10 @@ import type { CommandDef } from 'citty'
 import { differences, repairsOf, type GivenPlan, type Repairs } from '../compose/repairs.ts'
 import { HookledgerError } from '../core/errors.ts'
 import { toJson } from '../core/json.ts'
-import type { Database } from '../postgres/executor.ts'
-import { findFindings, type FindingView } from '../report/findings.ts'
+import type { FindingView } from '../report/findings.ts'
 import { command, commandGroup, usageError, type CommandWorld } from './command.ts'
 import type { ExitCode } from './exit-codes.ts'
+import { requireFinding } from './named-finding.ts'
 import type { Output } from './output.ts'
 import { withDatabase } from './project.ts'
 import { actorOf } from './replay.ts'
@@ -94,7 +94,7 @@ export const repairCommand: CommandDef = commandGroup(
   'plan',
 )
 
-/** Finds the finding, and tells choices a line each before it ends with them. */
+/** Finds the finding. Where somebody must choose, the choices are the result, and it ends with 2. */
 async function withRepairs(
   world: CommandWorld,
   args: { readonly config?: string | undefined; readonly finding: string },
@@ -109,29 +109,13 @@ async function withRepairs(
     } catch (error) {
       const lines = choiceLines(error)
       if (lines === null) throw error
-      out.note(lines.offers.join('\n'))
+      out.result(
+        { finding_id: finding.finding_id, plan: null, why: lines.why, choices: lines.choices },
+        () => lines.offers.join('\n'),
+      )
       throw new HookledgerError('HKL_REPAIR_CHOICE', lines.why, { cause: error })
     }
   })
-}
-
-/** @throws HookledgerError HKL_FINDING_UNKNOWN where no finding, or more than one, begins so */
-async function requireFinding(db: Database, id: string): Promise<FindingView> {
-  // fewer are too likely to be those of another finding
-  if (id.length < 6) throw usageError('FINDING must be at least its first six characters')
-  const found = await findFindings(db, id)
-  const [finding] = found
-  if (finding === undefined) {
-    throw new HookledgerError(
-      'HKL_FINDING_UNKNOWN',
-      `no finding has an id that begins with ${JSON.stringify(id)}: see "hookledger findings list --state all"`,
-    )
-  }
-  if (found.length === 1) return finding
-  throw new HookledgerError(
-    'HKL_FINDING_UNKNOWN',
-    `${found.length} findings begin with ${id}: give more of the id`,
-  )
 }
 
 function agreedText({ finding_id: id }: FindingView): string {

@@ -20,6 +20,7 @@ import { runDryRun } from './dry-run.ts'
 import { withDatabase } from './project.ts'
 import { runRedecide } from './redecide.ts'
 import { plural } from './table.ts'
+import { optionalTime } from './time-option.ts'
 
 /** The options of every act of an operator, and which of several sources is meant. */
 export const reasonArgs = {
@@ -78,7 +79,12 @@ export const replayCommand: CommandDef = command(
     if (args['dry-run'] === true) {
       if (others || args.event !== undefined || args.redecide === true || args.until !== undefined)
         throw usageError('--dry-run goes with --since alone: it decides all that came since then')
-      return runDryRun({ world, out, config: args.config, since: time('since', args.since) })
+      return runDryRun({
+        world,
+        out,
+        config: args.config,
+        since: optionalTime('since', args.since),
+      })
     }
     if (args.redecide === true) {
       const { event, source, reason, actor = actorOf(world) } = args
@@ -143,8 +149,8 @@ export async function runReplay(request: ReplayRequest): Promise<ExitCode> {
   const filter = {
     types,
     source: args.source,
-    since: time('since', args.since),
-    until: time('until', args.until),
+    since: optionalTime('since', args.since),
+    until: optionalTime('until', args.until),
   }
   const filtered = types.length > 0 || filter.since !== undefined || filter.until !== undefined
   if (event !== undefined && (all || filtered))
@@ -239,12 +245,4 @@ function reportText(report: ReplayReport): string {
     ...(report.expired === 0 ? [] : [`${report.expired} not replayed: payload expired`]),
     ...(report.busy === 0 ? [] : [`${report.busy} in work already`]),
   ].join('\n')
-}
-
-function time(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const at = new Date(text)
-  if (Number.isNaN(at.getTime()))
-    throw usageError(`--${option} must be a time such as 2026-01-31T12:00:00Z, not "${text}"`)
-  return at
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { HookledgerError } from '../core/errors.ts'
 import { adoptEvents } from '../inbox/adopt-events.ts'
 import { wakeParts } from '../inbox/outcome-parts.ts'
-import { adoptOrders, OrdersHeld, readSourceIds } from '../ledger/adopt.ts'
+import { adoptOrders, OrdersHeld, readSourceIds, type AdoptProblem } from '../ledger/adopt.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
@@ -14,8 +14,15 @@ import type { AdoptLine, EventLine, OrderLine } from '../workflow/adopt-line.ts'
 
 /** What adopting a file came to; the keys are what `--json` prints. */
 export interface AdoptReport {
-  readonly orders: { readonly adopted: number; readonly same: number }
+  readonly orders: {
+    readonly adopted: number
+    readonly same: number
+    /** Of which the line says something else than events decided, and which stay as they are. */
+    readonly differing: number
+  }
   readonly events: { readonly adopted: number; readonly known: number }
+  /** Those lines, at most {@link shownDiffering}. */
+  readonly differing: readonly AdoptProblem[]
   /** False where it was interrupted; the rest is adopted by the next run. */
   readonly complete: boolean
 }
@@ -30,6 +37,9 @@ export interface AdoptControl {
 
 /** Lines of one commit, and of one question to the database. */
 export const batchLines = 500
+
+/** How many differing lines are kept to be shown. */
+export const shownDiffering = 50
 
 /** How long somebody may hold an order before the run gives up, in milliseconds. */
 const patienceMs = 30_000
@@ -52,7 +62,8 @@ export class AdoptRun {
   #events: EventLine[] = []
   #isRecorded = false
   #written = 0
-  readonly #counts = { adopted: 0, same: 0, events: 0, known: 0 }
+  readonly #counts = { adopted: 0, same: 0, differing: 0, events: 0, known: 0 }
+  readonly #differing: AdoptProblem[] = []
 
   constructor(db: Database, ledger: Ledger, control: AdoptControl, details: RunDetails) {
     this.#db = db
@@ -73,8 +84,13 @@ export class AdoptRun {
   }
 
   report(complete: boolean): AdoptReport {
-    const { adopted, same, events, known } = this.#counts
-    return { orders: { adopted, same }, events: { adopted: events, known }, complete }
+    const { adopted, same, differing, events, known } = this.#counts
+    return {
+      orders: { adopted, same, differing },
+      events: { adopted: events, known },
+      differing: this.#differing,
+      complete,
+    }
   }
 
   async #flushOrders(): Promise<void> {
@@ -96,6 +112,8 @@ export class AdoptRun {
     })
     this.#counts.adopted += done.adopted
     this.#counts.same += done.same
+    this.#counts.differing += done.differing.length
+    this.#differing.push(...done.differing.slice(0, shownDiffering - this.#differing.length))
     this.#progress(lines.length)
   }
 

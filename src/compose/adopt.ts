@@ -32,6 +32,10 @@ export interface AdoptCheck {
   readonly problems: readonly AdoptProblem[]
   /** All of them. */
   readonly problemCount: number
+  /** Lines that say something else than events decided, at most {@link shownProblems}: it stays as decided. */
+  readonly differing: readonly AdoptProblem[]
+  /** All of those. */
+  readonly differingCount: number
 }
 
 /** How many problems are kept to be shown. */
@@ -70,6 +74,8 @@ export class Adoption {
     const ledger = await this.#ledger()
     const found: AdoptProblem[] = []
     const seen = new Map<string, number>()
+    const differing: AdoptProblem[] = []
+    let differingCount = 0
     let count = 0
     let orders = 0
     let events = 0
@@ -80,7 +86,10 @@ export class Adoption {
     let batch: OrderLine[] = []
     const judge = async (): Promise<void> => {
       if (batch.length === 0) return
-      for (const each of await adoptionProblems({ db: this.#db, ledger }, batch)) add(each)
+      const outlook = await adoptionProblems({ db: this.#db, ledger }, batch)
+      for (const each of outlook.problems) add(each)
+      differingCount += outlook.differing.length
+      differing.push(...outlook.differing.slice(0, shownProblems - differing.length))
       batch = []
     }
     const sha256 = await eachLine(this.#file, async (text, number) => {
@@ -102,7 +111,7 @@ export class Adoption {
     })
     await judge()
     const problems = found.sort((a, b) => a.line - b.line)
-    return { sha256, orders, events, problems, problemCount: count }
+    return { sha256, orders, events, problems, problemCount: count, differing, differingCount }
   }
 
   /**

@@ -40,21 +40,31 @@ export interface AdoptedBatch {
   readonly adopted: number
   /** Recorded already, all of it. */
   readonly same: number
+  /** Lines that say something else than events decided, whether anything of them was adopted or not. */
+  readonly differing: readonly AdoptProblem[]
+}
+
+/** What lines come to, as things stand now. */
+export interface AdoptOutlook {
+  /** What speaks against adopting. */
+  readonly problems: readonly AdoptProblem[]
+  /** What the lines say otherwise, which would stay as it is. */
+  readonly differing: readonly AdoptProblem[]
 }
 
 /** Thrown where somebody else holds orders of the batch: nothing was written, and it can be tried again. */
 export class OrdersHeld extends Error {}
 
 /**
- * What speaks against adopting these lines, as things stand now. Writes nothing and waits for nobody.
+ * What adopting these lines would come to, as things stand now. Writes nothing and waits for nobody.
  */
 export async function adoptionProblems(
   { db, ledger }: Pick<AdoptContext, 'db' | 'ledger'>,
   lines: readonly OrderLine[],
-): Promise<AdoptProblem[]> {
+): Promise<AdoptOutlook> {
   return db.transaction(async (tx) => {
     const { adoptions } = await adoptionsOf(db, tx, ledger, lines, { mayOpen: false })
-    return problemsOf(adoptions)
+    return { problems: problemsOf(adoptions), differing: differingOf(adoptions) }
   })
 }
 
@@ -74,16 +84,27 @@ export async function adoptOrders(
   const [problem] = problemsOf(adoptions)
   if (problem !== undefined) throw refused(problem.line, problem.message)
   const adopted = [...adoptions.values()].filter((each) => each.kind === 'adopted')
-  const same = lines.length - adopted.length
-  if (adopted.length === 0) return { adopted: 0, same }
+  const differing = differingOf(adoptions)
+  const same = [...adoptions.values()].filter(
+    (each) => each.kind === 'same' && each.differs === null,
+  ).length
+  if (adopted.length === 0) return { adopted: 0, same, differing }
   const names = await writeNames(ledger, tx, adopted)
   await runParts(tx, [...adoptParts(db.schema, adopted, { reason, actor }), ...wake(names)])
-  return { adopted: adopted.length, same }
+  return { adopted: adopted.length, same, differing }
 }
 
 function problemsOf(adoptions: ReadonlyMap<OrderLine, Adoption>): AdoptProblem[] {
   return [...adoptions].flatMap(([{ line }, adoption]) =>
     adoption.kind === 'conflict' ? [{ line, message: adoption.message }] : [],
+  )
+}
+
+function differingOf(adoptions: ReadonlyMap<OrderLine, Adoption>): AdoptProblem[] {
+  return [...adoptions].flatMap(([{ line }, adoption]) =>
+    adoption.kind === 'conflict' || adoption.differs === null
+      ? []
+      : [{ line, message: adoption.differs }],
   )
 }
 
@@ -120,6 +141,7 @@ async function adoptionsOf(
     if (held.has(line.id)) return
     const standing: AdoptStanding = {
       isMoved: moved.has(line.id),
+      states: moved.get(line.id) ?? new Set(),
       sourceIdOf: sourceIds,
       ownerOf: (sourceId, kind, value) =>
         bound.get(ledger.nameKey({ sourceId, kind, value }))?.orderId ?? null,
@@ -192,19 +214,24 @@ export async function readSourceIds(
   return (namespace) => ids.get(key(namespace)) ?? 0
 }
 
-/** Orders about which events, or people who mended something, have decided. */
+/** Orders about which events, or people who mended something, have decided, each with its states so far. */
 async function movedOrders(
   db: Database,
   tx: Executor,
   ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await tx.query<{ order_id: string }>({
-    text: `select k.order_id from unnest($1::text[]) as k(order_id)
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const rows = await tx.query<{ order_id: string; states: string }>({
+    text: `select k.order_id, (select coalesce(json_agg(distinct s.state), '[]') from ${db.schema}ledger_decisions d,
+          lateral (values (d.from_state), (d.to_state)) as s(state)
+        where d.order_id = k.order_id and s.state is not null)::text as states
+      from unnest($1::text[]) as k(order_id)
       where exists (select from ${db.schema}ledger_decisions d where d.order_id = k.order_id
         and d.kind in ('fulfilled', 'moved', 'reversed', 'repaired', 'redecided'))`,
     values: [ids],
   })
-  return new Set(rows.map((row) => row.order_id))
+  return new Map(
+    rows.map((row) => [row.order_id, new Set(JSON.parse(row.states) as readonly string[])]),
+  )
 }
 
 async function newDecisionIds(db: Database, tx: Executor, count: number): Promise<bigint[]> {

@@ -3,6 +3,7 @@
  * why are recorded in the commit of what it changes.
  */
 import { HookledgerError } from '../core/errors.ts'
+import { nameFlaw, reasonFlaw } from '../core/recorded-text.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 
 /** Who and why. */
@@ -27,13 +28,11 @@ interface Standing {
   readonly owner: string
 }
 
-/** More characters than this are no name. */
-const longestOwner = 255
-
 /**
  * Gives a finding to somebody else.
  *
- * @throws HookledgerError HKL_FINDING_UNKNOWN, or HKL_FINDING_NOT_OPEN for one that is closed
+ * @throws HookledgerError HKL_CLI_USAGE for a name or reason that cannot be recorded, HKL_FINDING_UNKNOWN, or
+ * HKL_FINDING_NOT_OPEN for one that is closed
  */
 export async function assignFinding(
   db: Database,
@@ -42,8 +41,9 @@ export async function assignFinding(
   by: FindingActBy,
 ): Promise<FindingActReport> {
   const name = owner.trim()
-  if (name === '' || name.length > longestOwner)
-    throw new HookledgerError('HKL_CLI_USAGE', 'the owner must be a name')
+  const flaw = name === '' ? 'is empty' : nameFlaw(name)
+  if (flaw !== null) throw new HookledgerError('HKL_CLI_USAGE', `the owner ${flaw}`)
+  requireRecordable(by)
   return db.transaction(async (tx) => {
     const { kind, state, owner: from } = await lockFinding(db.schema, tx, findingId)
     await tx.query({
@@ -67,6 +67,7 @@ export async function dismissFinding(
   until: Date,
   by: FindingActBy,
 ): Promise<FindingActReport> {
+  requireRecordable(by)
   return db.transaction(async (tx) => {
     const { kind, state: from, owner } = await lockFinding(db.schema, tx, findingId)
     const day = until.toISOString()
@@ -97,6 +98,13 @@ export async function reopenDismissed(
     values: [dueMs.lag, dueMs.contradiction],
   })
   return rows.length
+}
+
+/** @throws HookledgerError HKL_CLI_USAGE */
+function requireRecordable({ reason, actor }: FindingActBy): void {
+  const [ofReason, ofActor] = [reasonFlaw(reason), nameFlaw(actor)]
+  if (ofReason !== null) throw new HookledgerError('HKL_CLI_USAGE', `the reason ${ofReason}`)
+  if (ofActor !== null) throw new HookledgerError('HKL_CLI_USAGE', `the actor ${ofActor}`)
 }
 
 /** Locks the row until the act is recorded. */

@@ -1,5 +1,6 @@
 /** Findings as people read them: what differs, since when, who answers for it, until when. */
 import type { Database } from '../postgres/executor.ts'
+import { findingKinds } from '../workflow/finding-kinds.ts'
 import {
   counted,
   exactJson,
@@ -90,6 +91,14 @@ export async function listFindings(db: Database, filter: FindingFilter): Promise
     ],
   })
   return rows.map(findingView)
+}
+
+/** The kinds that findings of this database have, whatever made them. */
+export async function knownFindingKinds(db: Database): Promise<string[]> {
+  const rows = await db.query<{ kind: string }>({
+    text: `select distinct kind from ${db.schema}findings order by kind`,
+  })
+  return [...new Set([...findingKinds, ...rows.map(({ kind }) => kind)])]
 }
 
 /** The finding with this id; several when only the beginning of an id (six digits or more) is given. */

@@ -4,6 +4,8 @@
  */
 import { money, type Money } from '../core/money.ts'
 import { nearest } from '../core/nearest.ts'
+import { repeatedKey } from '../core/repeated-key.ts'
+import { exampleTime, strictTime } from '../core/strict-time.ts'
 import { declared, keyText, printable } from './checked-text.ts'
 import type { EntitlementClaim } from './decision.ts'
 import type { Environment } from './event.ts'
@@ -87,11 +89,15 @@ export function readAdoptLine(text: string, line: number, known: AdoptKnown): Ad
 }
 
 function parsed(text: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
     throw new LineError('it is not JSON: one object a line')
   }
+  const twice = repeatedKey(text)
+  if (twice === null) return value
+  throw new LineError(`the field "${printable(twice).slice(0, 80)}" stands there twice`)
 }
 
 const orderKeys = [
@@ -172,6 +178,10 @@ function sourceOf(
   workflow: Workflow,
   known: AdoptKnown,
 ): AdoptNamespace {
+  if (workflow.sources.length === 0)
+    throw new LineError(
+      `workflow ${workflow.name} takes nothing from a source: its orders have no names, payments, source or account`,
+    )
   const named = each['source'] ?? order['source']
   const source = sourceNamed(named, workflow.sources, known)
   const isOfOrder = each['source'] === undefined || each['source'] === order['source']
@@ -289,10 +299,9 @@ function moneyOf(value: Fields, what: string): Money {
 }
 
 function timeOf(value: unknown, what: string): Date {
-  const at = typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:?\d\d)$/.test(value)
-  const time = new Date(at ? (value as string) : Number.NaN)
-  if (!Number.isNaN(time.getTime()) && time.getUTCFullYear() > 0) return time
-  throw new LineError(`${what} must be a time such as 2026-01-31T12:00:00Z`)
+  const time = typeof value === 'string' ? strictTime(value) : null
+  if (time !== null) return time
+  throw new LineError(`${what} must be a time such as ${exampleTime}, of the years 2000 to 9999`)
 }
 
 type Fields = Readonly<Record<string, unknown>>

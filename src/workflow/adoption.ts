@@ -5,6 +5,7 @@
 import { formatMoney } from '../core/money.ts'
 import type { AdoptNamespace, OrderLine } from './adopt-line.ts'
 import { stateEntitlements } from './apply-changes.ts'
+import type { EntitlementClaim } from './decision.ts'
 import type { LedgerEffect, LedgerEntitlement, LedgerPayment, OrderLedger } from './order.ts'
 import { grants, recordedEntitles } from './workflow.ts'
 
@@ -12,6 +13,8 @@ import { grants, recordedEntitles } from './workflow.ts'
 export interface AdoptStanding {
   /** Whether events have decided about it: then its state and entitlements are theirs. */
   readonly isMoved: boolean
+  /** Every state that decisions had it in or led it to. */
+  readonly states: ReadonlySet<string>
   /** The number of a namespace; 0 where nothing was ever recorded under it. */
   readonly sourceIdOf: (namespace: AdoptNamespace) => number
   readonly ownerOf: (sourceId: number, kind: string, value: string) => string | null
@@ -41,13 +44,15 @@ export interface AdoptedOrder {
   /** Rows that are new or differ. */
   readonly entitlements: readonly LedgerEntitlement[]
   readonly evidence: Readonly<Record<string, unknown>>
+  /** What the line says otherwise, which stays as events decided it; null where they agree. */
+  readonly differs: string | null
 }
 
 /** What adopting a line comes to. */
 export type Adoption =
   | AdoptedOrder
-  /** All of it is here. */
-  | { readonly kind: 'same' }
+  /** All of it is here, but for what `differs`. */
+  | { readonly kind: 'same'; readonly differs: string | null }
   | { readonly kind: 'conflict'; readonly message: string }
 
 /** Adopts one line, changing `ledger`. The message of a conflict does not name the line. */
@@ -65,6 +70,7 @@ export function adoptOrder(
     const message = `events have moved order ${line.id} to ${ledger.state} since, and the line says ${line.state} with what is not recorded here: leave it out, or write down what it is now`
     return { kind: 'conflict', message }
   }
+  const differs = isMoved ? differenceOf(ledger, line, standing) : null
   const from = ledger.stored ? ledger.state : null
   const before = ledger.entitlements
   const wasMissing = !ledger.stored || fillIn(ledger, line, standing)
@@ -89,7 +95,7 @@ export function adoptOrder(
     decisionId,
   )
   const entitlements = ledger.entitlements.filter((row) => !before.some((old) => isSame(row, old)))
-  if (!changes && entitlements.length === 0) return { kind: 'same' }
+  if (!changes && entitlements.length === 0) return { kind: 'same', differs }
   ledger.version += 1n
   return {
     kind: 'adopted',
@@ -121,7 +127,32 @@ export function adoptOrder(
       ...listed('revoked', revoked),
       ...(stated !== undefined && { stated }),
     },
+    differs,
   }
+}
+
+/**
+ * What a line says otherwise about an order that events have decided: a state that it never was in, or other
+ * entitlements in the state that it is in. A state that it was in once is an older file, and contradicts nothing.
+ */
+function differenceOf(
+  ledger: OrderLedger,
+  line: OrderLine,
+  { states }: AdoptStanding,
+): string | null {
+  const { id, state } = line
+  if (state !== ledger.state)
+    return states.has(state)
+      ? null
+      : `events made order ${id} ${ledger.state}, and the line says ${state}, which it never was: it stays ${ledger.state}`
+  if (line.entitlements === null) return null
+  const told = ({ subject, entitlement, quantity, validUntil }: EntitlementClaim): string =>
+    JSON.stringify([subject, entitlement, quantity ?? 1, validUntil?.getTime() ?? null])
+  const here = new Set(ledger.entitlements.filter((row) => row.stated).map(told))
+  const there = line.entitlements.map(told)
+  return here.size === there.length && there.every((each) => here.has(each))
+    ? null
+    : `order ${id} entitles to something else here than the line says: it stays as events decided it`
 }
 
 function listed(key: string, values: readonly unknown[]): Readonly<Record<string, unknown>> {

@@ -2,6 +2,7 @@
  * What is given away, held to what an entitlement can be, before anything is written. Pure.
  */
 import { HookledgerError } from '../core/errors.ts'
+import { nameFlaw, reasonFlaw } from '../core/recorded-text.ts'
 import { keyText, printable } from './checked-text.ts'
 
 /** One thing that is given away: its name, or its name with a quantity. */
@@ -81,14 +82,18 @@ export function checkedGrant(given: GrantRequest, newId: () => string): CheckedG
 /**
  * Why and who, as they are recorded.
  *
- * @throws HookledgerError HKL_GRANT_INVALID where one of them is empty
+ * @throws HookledgerError HKL_GRANT_INVALID where one of them is empty or too long, or the actor has control characters
  */
 export function checkedReason({ reason, actor }: GrantReason): GrantReason {
   return { reason: said(reason, 'reason'), actor: said(actor, 'actor') }
 }
 
-function said(value: unknown, what: string): string {
-  if (typeof value === 'string' && value.trim() !== '') return printable(value)
+function said(value: unknown, what: 'reason' | 'actor'): string {
+  if (typeof value === 'string' && value.trim() !== '') {
+    const flaw = what === 'reason' ? reasonFlaw(value) : nameFlaw(value)
+    if (flaw !== null) throw invalid(`the ${what} ${flaw}`)
+    return printable(value)
+  }
   throw invalid(
     `a grant needs ${what === 'actor' ? 'an actor' : 'a reason'}: it is recorded with it`,
   )

@@ -34,6 +34,11 @@ describe('readArguments', () => {
     expect(lists.get('type')).toEqual(['a', 'b', 'c'])
   })
 
+  it('takes a negative number behind an option as its value, for the command to judge', () => {
+    expect(read('evt_1', '--order', '-1').args).toMatchObject({ id: 'evt_1', order: '-1' })
+    expect(read('--order', '2', '--', '-1').args).toMatchObject({ id: '-1', order: '2' })
+  })
+
   it('takes what follows -- as it is', () => {
     expect(read('--', '--order').args).toMatchObject({ id: '--order' })
   })
@@ -47,6 +52,10 @@ describe('readArguments', () => {
     [['evt_1', 'evt_2'], '"evt_2" is one argument too many'],
     [['evt_1', '--state', 'opn'], '--state must be one of open, closed, not "opn"'],
     [['evt_1', '--order='], '--order has an empty value'],
+    [
+      ['evt_1', '--order', '--overdue'],
+      '--order has no value: one that begins with a dash is written --order=-…',
+    ],
   ])('refuses %j', (line, message) => {
     expect(() => read(...line)).toThrow(expect.objectContaining({ code: 'HKL_CLI_USAGE', message }))
   })

@@ -70,8 +70,39 @@ describe('hookledger grant', () => {
       ['user:2', '--entitlement', 'pro', '--until', 'x', '--reason', 'x'],
     ],
     [2, 'nothing about another one', ['user:2', '--end', 'g', '--reason', 'x']],
-    [1, 'HKL_GRANT_INVALID', ['--end', 'nothing', '--reason', 'x']],
-    [1, 'HKL_GRANT_INVALID', ['user:2', '--entitlement', 'seats=0', '--reason', 'x']],
+    [2, 'HKL_GRANT_INVALID', ['--end', 'nothing', '--reason', 'x']],
+    [
+      2,
+      'HKL_GRANT_INVALID',
+      ['user:2', '--entitlement', 'pro', '--until', '2001-01-01', '--reason', 'x'],
+    ],
+    [
+      2,
+      '--until must be a time',
+      ['user:2', '--entitlement', 'pro', '--until', 'in 2100', '--reason', 'x'],
+    ],
+    [
+      2,
+      'not "2027-02-31"',
+      ['user:2', '--entitlement', 'pro', '--until', '2027-02-31', '--reason', 'x'],
+    ],
+    [
+      2,
+      '--reason is longer than 2000 characters',
+      ['user:2', '--entitlement', 'pro', '--reason', 'x'.repeat(2001)],
+    ],
+    [
+      2,
+      '--actor contains a control character',
+      ['user:2', '--entitlement', 'pro', '--reason', 'x', '--actor', 'ada\neve'],
+    ],
+    ...['seats=0', 'seats=-5', 'seats=5.5', 'seats=9999999999999999', 'seats=05', '=5', 'a='].map(
+      (each): [number, string, string[]] => [
+        2,
+        `NAME=N with N a positive whole number, not "${each}"`,
+        ['user:2', '--entitlement', each, '--reason', 'x'],
+      ],
+    ),
   ])('exits %i: %s', async (code, message, line) => {
     const ran = await hookledger('grant', ...line)
     expect(ran.code).toBe(code)
@@ -96,7 +127,12 @@ describe('hookledger adopt', () => {
     const adopted = await hookledger('adopt', file, '--reason', 'moving in', '--json')
     expect([adopted.code, JSON.parse(adopted.stdout)]).toEqual([
       0,
-      { orders: { adopted: 1, same: 0 }, events: { adopted: 1, known: 0 }, complete: true },
+      {
+        orders: { adopted: 1, same: 0, differing: 0 },
+        events: { adopted: 1, known: 0 },
+        differing: [],
+        complete: true,
+      },
     ])
     const again = await hookledger('adopt', file, '--reason', 'moving in')
     expect([again.code, again.stdout]).toEqual([

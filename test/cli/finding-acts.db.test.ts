@@ -32,6 +32,10 @@ describe('hookledger findings assign', () => {
   it('wants an owner and a reason', async () => {
     expect((await hookledger('findings', 'assign', id, '--reason', 'r')).code).toBe(2)
     expect((await hookledger('findings', 'assign', id, '--owner', 'bob')).code).toBe(2)
+    for (const owner of ['bob\u001b[31m', 'bob\neve', 'x'.repeat(201)])
+      expect(
+        (await hookledger('findings', 'assign', id, '--owner', owner, '--reason', 'r')).code,
+      ).toBe(2)
     expect(await acts()).toEqual([])
   })
 
@@ -51,6 +55,41 @@ describe('hookledger findings assign', () => {
   })
 })
 
+describe('hookledger findings list --kind', () => {
+  it('refuses a kind that there is not, with the nearest that there is', async () => {
+    const { code, stdout, stderr } = await hookledger('findings', 'list', '--kind', 'paid_twise')
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain('no finding is of kind "paid_twise", did you mean "paid_twice"?')
+  })
+
+  it('takes a kind of the engine that nothing has, and one that only a workflow makes', async () => {
+    const none = await hookledger('findings', 'list', '--kind', 'over_refunded')
+    expect([none.code, none.stdout]).toEqual([0, 'no findings\n'])
+    await fixture.finding({ kind: 'address_odd', order: '1001', evidence: {} })
+    const own = await hookledger('findings', 'list', '--kind', 'address_odd')
+    expect([own.code, own.stdout]).toEqual([0, expect.stringContaining('address_odd') as string])
+  })
+
+  it('says what is wrong with a limit below zero', async () => {
+    const { code, stderr } = await hookledger('findings', 'list', '--limit', '-1')
+    expect([code, stderr]).toEqual([
+      2,
+      'hookledger: --limit must be a positive whole number, not "-1" (HKL_CLI_USAGE)\n',
+    ])
+  })
+
+  it('has one code for an id that no finding has, whichever command is asked', async () => {
+    for (const line of [
+      ['findings', 'show'],
+      ['findings', 'assign', '--owner', 'bob', '--reason', 'r'],
+      ['repair', 'plan'],
+    ]) {
+      const { code, stderr } = await hookledger(...line, 'ffffffff')
+      expect([code, stderr]).toEqual([1, expect.stringContaining('HKL_FINDING_UNKNOWN') as string])
+    }
+  })
+})
+
 describe('hookledger findings dismiss', () => {
   it('wants a day to come, and a reason', async () => {
     const dismiss = (...more: string[]): Promise<Ran> =>
@@ -59,6 +98,13 @@ describe('hookledger findings dismiss', () => {
     expect((await dismiss('--until', '2001-01-01', '--reason', 'r')).stderr).toContain('is past')
     expect((await dismiss('--until', 'soon', '--reason', 'r')).code).toBe(2)
     expect((await dismiss('--until', '2100-01-01')).code).toBe(2)
+    for (const until of ['2027-02-31', '99999-01-01']) {
+      const { code, stderr } = await dismiss('--until', until, '--reason', 'r')
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('--until must be a time') as string,
+      ])
+    }
   })
 
   it('dismisses it until then, and says so where it is shown', async () => {

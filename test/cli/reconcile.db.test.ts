@@ -97,6 +97,8 @@ describe('hookledger reconcile', () => {
     [['--deep', '--from', '2026-01-01'], 'give one of them'],
     [['--from', 'yesterday'], '--from must be a time'],
     [['--from', '2999-01-01'], '--from must be before now'],
+    [['--from', '1'], '--from must be a time'],
+    [['--from', '2026-01-01', '--to', '2026-02-31'], '--to must be a time'],
     [['--source', 'strip'], 'did you mean "stripe"'],
     [['--kind', 'refunds'], 'did you mean "refund"'],
   ])('refuses %j as wrong use', async (line, says) => {

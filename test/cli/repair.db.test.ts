@@ -53,9 +53,9 @@ describe('hookledger repair plan', () => {
   it('lists the choices a line each where somebody must choose, and exits 2', async () => {
     const payment = await bench.buy('p2')
     const id = await bench.find({ kind: 'paid_twice', order: 'p2', evidence: { payment } })
-    const { code, stdout, stderr } = await hookledger('repair', 'plan', id)
-    expect([code, stdout]).toEqual([2, ''])
-    const lines = stderr.split('\n')
+    const { code, stdout, stderr } = await hookledger('repair', 'plan', id, '--quiet')
+    expect(code).toBe(2)
+    const lines = stdout.split('\n')
     expect(lines).toEqual(
       expect.arrayContaining([
         expect.stringMatching(new RegExp(`^ +--choice refund:${payment} `)) as string,
@@ -65,6 +65,21 @@ describe('hookledger repair plan', () => {
       ]),
     )
     expect(stderr).toContain('HKL_REPAIR_CHOICE')
+  })
+
+  it('prints the choices as one JSON object for a program', async () => {
+    const payment = await bench.buy('p3')
+    const id = await bench.find({ kind: 'paid_twice', order: 'p3', evidence: { payment } })
+    const { code, stdout } = await hookledger('repair', 'plan', id, '--json')
+    expect(code).toBe(2)
+    const { choices, ...rest } = JSON.parse(stdout) as { choices: { choice: string }[] }
+    expect(rest).toMatchObject({ finding_id: id, plan: null })
+    expect(choices.map(({ choice }) => choice)).toEqual([
+      `refund:${payment}`,
+      ...choices.filter(({ choice }) => choice.startsWith('compensate:')).map((x) => x.choice),
+      'target',
+      'keep',
+    ])
   })
 
   it('knows no finding by less than six characters, or by none of its ids', async () => {
@@ -128,6 +143,18 @@ describe('hookledger repair apply', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('HKL_REPAIR_CHANGED')
     expect(stderr).toMatch(/order, version: \d+, not \d+/)
+    expect(await bench.finding(id)).toMatchObject({ state: 'open', repairs: 0 })
+  })
+
+  it('says of a plan whose id is not its own that nothing else differs', async () => {
+    const { id } = await refundedThere('q7')
+    const file = join(directory, 'q7.json')
+    const plan = JSON.parse((await hookledger('repair', 'plan', id, '--json')).stdout) as object
+    writeFileSync(file, JSON.stringify({ ...plan, plan_id: id }))
+    const line = ['repair', 'apply', id, '--plan', file, '--reason', 'as agreed']
+    const { code, stderr } = await hookledger(...line)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('has another id') as string])
+    expect(stderr).not.toContain('()')
     expect(await bench.finding(id)).toMatchObject({ state: 'open', repairs: 0 })
   })
 

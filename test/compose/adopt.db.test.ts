@@ -80,8 +80,9 @@ async function requireAudit(): Promise<void> {
 describe('adopting', () => {
   it('records an order with what it knows, entitles, and sends nothing', async () => {
     expect(await adopt(paid)).toEqual({
-      orders: { adopted: 1, same: 0 },
+      orders: { adopted: 1, same: 0, differing: 0 },
       events: { adopted: 0, known: 0 },
+      differing: [],
       complete: true,
     })
     expect(await shop.hookledger.entitlements(subject)).toEqual([
@@ -188,6 +189,32 @@ describe('adopting', () => {
     expect(problems).toMatchObject([
       { line: 1, message: expect.stringContaining('moved order 1001 to refunded') as string },
     ])
+    await requireAudit()
+  })
+
+  it('counts and names apart what it says otherwise about an order that events decided', async () => {
+    for (const order of ['1001', '1002'])
+      await shop.deliver(checkoutSessionCompleted({ order, email: 'ada@example.com' }))
+    await shop.work()
+    const line = { order: '1001', workflow: 'license' }
+    const lines = [
+      { ...line, state: 'refunded' },
+      { ...line, order: '1002', state: 'paid', entitlements: [{ subject, entitlement: 'max' }] },
+    ]
+    const differing = [
+      { line: 1, message: expect.stringMatching(/made order 1001 paid.* says refunded/) as string },
+      { line: 2, message: expect.stringContaining('order 1002 entitles') as string },
+    ]
+    expect(await check(...lines)).toMatchObject({ problems: [], differingCount: 2, differing })
+    expect(await adopt(...lines)).toMatchObject({
+      orders: { adopted: 0, same: 0, differing: 2 },
+      differing,
+    })
+    expect(await shop.rows(`select distinct state from orders`)).toEqual([{ state: 'paid' }])
+    const older = { ...line, state: 'pending' }
+    expect(await adopt(older, { ...line, order: '1002', state: 'paid' })).toMatchObject({
+      orders: { adopted: 0, same: 2, differing: 0 },
+    })
     await requireAudit()
   })
 
@@ -410,6 +437,31 @@ describe('what cannot be adopted', () => {
     [
       'must be a time',
       { ...paid, entitlements: [{ subject, entitlement: 'pro', validUntil: 'tomorrow' }] },
+    ],
+    [
+      'must be a time',
+      {
+        ...paid,
+        entitlements: [{ subject, entitlement: 'pro', validUntil: '2027-02-31T00:00:00Z' }],
+      },
+    ],
+    ['must be a time', { event: 'evt_1', source: 'stripe', occurredAt: '1' }],
+    [
+      'the field "state" stands there twice',
+      '{"order":"1009","workflow":"license","state":"paid","state":"refunded"}',
+    ],
+    [
+      'the field "amount" stands there twice',
+      '{"order":"1009","workflow":"license","state":"paid","payments":[{"id":"pi","amount":1,"currency":"USD","amount":2}]}',
+    ],
+    [
+      'workflow grant takes nothing from a source',
+      {
+        order: 'gift-1',
+        workflow: 'grant',
+        state: 'granted',
+        payments: [{ id: 'pi', amount: 1, currency: 'USD', source: 'stripe' }],
+      },
     ],
   ])('is told by line before anything is written: %s', async (message, line) => {
     const { problems } = await check(paid, line)

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { probe: source } = options.sources
   if (source === undefined) throw new Error('the probe has a source')
   const records = {
-    kinds: [],
+    kinds: [{ kind: 'session', holds: 'objects' as const, reachMs: null }],
     accounts: async (own: string) => [own],
     list: async () => ({ records: [], next: null }),
     fetch: async (reference: { kind: string; id: string; account: string }) => ({
