@@ -115,7 +115,7 @@ describe('hookledger reconcile', () => {
     const { code, stdout } = await hookledger('reconcile')
     fault.remove()
     expect(stdout).toMatch(/not complete: event of stripe: /)
-    expect(stdout).toMatch(/checkout\.session .* 2 pages/)
+    expect(stdout).toMatch(/checkout\.session .* \d+ pages?/)
     expect(code).toBe(1)
   })
 })
