@@ -7,6 +7,7 @@ import { storable } from '../postgres/storable-text.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { AdoptedOrder } from '../workflow/adoption.ts'
 import { byteOrder } from './byte-order.ts'
+import { appliedRows } from './money-parts.ts'
 
 /** The parts; those that would write nothing are left out. */
 export function adoptParts(
@@ -109,18 +110,7 @@ function appliedPart(s: string, adopted: readonly AdoptedOrder[]): WritePart | n
     applied.map((payment) => ({ ...payment, decisionId })),
   )
   if (rows.length === 0) return null
-  return {
-    name: 'accepted',
-    sql: `accepted as (
-      update ${s}ledger_payments p set applied = true, decision_id = n.decision_id
-      from unnest(:1::integer[], :2::text[], :3::bigint[]) as n(source_id, payment_id, decision_id)
-      where p.source_id = n.source_id and p.payment_id = n.payment_id and not p.applied returning 1)`,
-    values: [
-      rows.map((row) => row.sourceId),
-      rows.map((row) => row.id),
-      rows.map((row) => row.decisionId.toString()),
-    ],
-  }
+  return appliedRows(s, rows)
 }
 
 function effectsPart(s: string, adopted: readonly AdoptedOrder[]): WritePart | null {

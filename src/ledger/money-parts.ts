@@ -84,6 +84,14 @@ export function acceptedPart(s: string, batch: LedgerBatch): WritePart | null {
       return { sourceId: Number(sourceId), id: id.join('\n'), decisionId }
     })
   if (rows.length === 0) return null
+  return { ...appliedRows(s, rows), expected: rows.length }
+}
+
+/** Payments that were kept aside count from now on. Their orders are locked. */
+export function appliedRows(
+  s: string,
+  rows: readonly { readonly sourceId: number; readonly id: string; readonly decisionId: bigint }[],
+): WritePart {
   return {
     name: 'accepted',
     sql: `accepted as (
@@ -95,7 +103,6 @@ export function acceptedPart(s: string, batch: LedgerBatch): WritePart | null {
       rows.map((row) => row.id),
       rows.map((row) => row.decisionId.toString()),
     ],
-    expected: rows.length,
   }
 }
 
