@@ -5,7 +5,7 @@
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
 import { ownSource } from './own-event.ts'
-import type { EventReading } from './read-claimed.ts'
+import { eventOf, type EventReading, type StoredEvent } from './read-claimed.ts'
 
 /** The decisions that were made since a moment, as they stood when the dry run began. */
 export interface HistoryWindow {
@@ -81,17 +81,11 @@ export interface HistoricEvent {
   readonly bodyBytes: number
 }
 
-interface HistoricRow {
+interface HistoricRow extends StoredEvent {
   readonly event_key: string
-  readonly source_id: number
   readonly provider: string
   readonly account: string
   readonly environment: string
-  readonly event_id: string
-  readonly event_type: string
-  readonly via: string
-  readonly received_ms: string
-  readonly occurred_ms: string | null
   readonly body_bytes: number
   readonly kind: string | null
   readonly order_id: string | null
@@ -133,20 +127,8 @@ export async function readEvents(
 }
 
 function historic(row: HistoricRow, reading: EventReading): HistoricEvent {
-  const { identity, accountAllowed } = reading.sources.identify(row)
   return {
-    event: {
-      key: BigInt(row.event_key),
-      sourceId: row.source_id,
-      source: identity,
-      accountAllowed,
-      eventId: row.event_id,
-      eventType: row.event_type,
-      receivedAt: new Date(Number(row.received_ms)),
-      occurredAt: row.occurred_ms === null ? null : new Date(Number(row.occurred_ms)),
-      synthetic: row.via !== 'webhook' && row.via !== 'app',
-      content: unread,
-    },
+    event: eventOf(BigInt(row.event_key), row, reading.sources.identify(row), unread),
     source: `${row.provider}:${row.account}`,
     receivedMs: Number(row.received_ms),
     isOwn: row.provider === ownSource,

@@ -153,9 +153,20 @@ async function inexactBodies(
   return bodies
 }
 
-function eventOf(
+/** An event's row, whoever reads it: times in milliseconds since 1970, as text. */
+export interface StoredEvent {
+  readonly source_id: number | string
+  readonly event_id: string
+  readonly event_type: string
+  readonly via: string
+  readonly received_ms: string
+  readonly occurred_ms: string | null
+}
+
+/** The event of a row as deciding takes it: the one place that says what is synthetic and what caused it. */
+export function eventOf(
   key: bigint,
-  row: EventRow,
+  row: StoredEvent,
   { identity, accountAllowed, requestKey }: KnownSource,
   content: EventContent,
 ): InboxEvent {

@@ -6,7 +6,7 @@ import { HookledgerError } from '../core/errors.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { InboxEvent } from '../workflow/event.ts'
 import { findReplayable, type RecordedDecision } from './replay-lookup.ts'
-import type { EventReading } from './read-claimed.ts'
+import { eventOf, type EventReading, type StoredEvent } from './read-claimed.ts'
 import { ownSource } from './own-event.ts'
 import type { ReplayReason } from './replay.ts'
 
@@ -122,32 +122,15 @@ export async function readEventAgain(
       `payload expired: the body of event ${row?.event_id ?? eventKey} is no longer kept, so that it cannot be decided anew; see "hookledger repair"`,
     )
   }
-  const { identity, accountAllowed } = reading.sources.identify(row)
-  const event: InboxEvent = {
-    key: BigInt(eventKey),
-    sourceId: row.source_id,
-    source: identity,
-    accountAllowed,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    receivedAt: new Date(Number(row.received_ms)),
-    occurredAt: row.occurred_ms === null ? null : new Date(Number(row.occurred_ms)),
-    synthetic: row.via !== 'webhook' && row.via !== 'app',
-    content: reading.parse(row.body),
-  }
+  const source = reading.sources.identify(row)
+  const event = eventOf(BigInt(eventKey), row, source, reading.parse(row.body))
   return { event, source: `${row.provider}:${row.account}` }
 }
 
-interface EventAgain {
-  readonly source_id: number
+interface EventAgain extends StoredEvent {
   readonly provider: string
   readonly account: string
   readonly environment: string
-  readonly event_id: string
-  readonly event_type: string
-  readonly via: string
-  readonly received_ms: string
-  readonly occurred_ms: string | null
   readonly body: Uint8Array | null
 }
 
