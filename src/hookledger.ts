@@ -1,6 +1,7 @@
 /**
  * The composition root: options in, the object that users hold out. Nothing else wires parts.
  */
+import type Stripe from 'stripe'
 import { HookledgerParts } from './compose/parts.ts'
 import type { RunOnceResult } from './compose/run-once.ts'
 import { endGiven, giveAway } from './compose/doors.ts'
@@ -29,8 +30,10 @@ import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-wo
  *
  * @throws HookledgerError HKL_WORKFLOW_INVALID naming what is wrong and the nearest known name
  */
-export const defineWorkflow: DefineWorkflow<{ readonly stripe: StripeEvents }> =
-  defineUntypedWorkflow as never
+export const defineWorkflow: DefineWorkflow<
+  { readonly stripe: StripeEvents },
+  { readonly stripe: Stripe }
+> = defineUntypedWorkflow as never
 
 /** A connection inside the app's own transaction: a `pg` client, or anything with its `query`. */
 export interface TransactionLike {

@@ -56,6 +56,9 @@ export const errorCodes: Readonly<Record<ErrorCode, boolean>> = {
   HKL_GRANT_INVALID: false,
   HKL_ADOPT_INVALID: false,
   HKL_CONFIRM_INVALID: false,
+  HKL_GATHER_NO_API: false,
+  HKL_SUBJECT_INVALID: false,
+  HKL_SUBJECT_LINKED: false,
 }
 
 /** One of the codes of the catalogue. */
@@ -110,6 +113,9 @@ export type ErrorCode =
   | 'HKL_GRANT_INVALID'
   | 'HKL_ADOPT_INVALID'
   | 'HKL_CONFIRM_INVALID'
+  | 'HKL_GATHER_NO_API'
+  | 'HKL_SUBJECT_INVALID'
+  | 'HKL_SUBJECT_LINKED'
 
 /** An error with a code, and a message that says what to do next. */
 export class HookledgerError extends Error {

@@ -111,9 +111,11 @@ export interface FoldBatchInput {
 export function foldBatch(input: FoldBatchInput): {
   readonly outcomes: readonly Outcome[]
   readonly failures: readonly FoldFailure[]
+  readonly asks: readonly Claim[]
 } {
   const outcomes: Outcome[] = []
   const failures: FoldFailure[] = []
+  const asks: Claim[] = []
   const payers = new Map(input.payers)
   const context: FoldContext = {
     allocate: input.decisionId,
@@ -134,10 +136,11 @@ export function foldBatch(input: FoldBatchInput): {
     const result = foldOrder(ledger, claims, context)
     outcomes.push(...result.outcomes)
     failures.push(...result.failures)
+    asks.push(...result.asks)
     for (const payment of ledger.payments)
       payers.set(`${payment.sourceId}\n${payment.id}`, ledger.id)
   }
-  return { outcomes, failures }
+  return { outcomes, failures, asks }
 }
 
 /** States and effects recorded under a name that the workflow has renamed since are read under the new one. */

@@ -5,6 +5,7 @@
  */
 import type { HookledgerError } from '../core/errors.ts'
 import type { Environment, UntypedBody } from '../workflow/event.ts'
+import type { ProviderApi } from '../workflow/provider-api.ts'
 import type { Records } from '../workflow/records.ts'
 
 /** One delivery as it came in: the exact bytes, and the headers by lower-case name. */
@@ -69,6 +70,8 @@ export interface Source<Name extends string = string, Events = unknown> {
   readonly sends?: readonly string[] | undefined
   /** The provider's own records, where the provider can be asked for them; reconciliation needs them. */
   readonly records?: Records | undefined
+  /** The provider's API, as mirrors and `gather` ask it; undefined where no key is given, or there is none. */
+  readonly calls?: ProviderApi | undefined
   /** Only a type: event type → body. Never set. */
   readonly '~events'?: Events
 }

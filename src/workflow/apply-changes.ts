@@ -15,6 +15,7 @@ const kinds = {
   fulfill: 'fulfilled',
   move: 'moved',
   reverse: 'reversed',
+  mirror: 'moved',
 } as const satisfies Record<string, OutcomeKind>
 
 /** Applies a change that passed every check. */
@@ -62,6 +63,34 @@ export function applyChanges(
     revoked: difference.revoked,
     wait: null,
   }
+}
+
+/** Whether a change without new effects would leave the order as it is: state, subject and the whole set. */
+export function isNoChange(
+  { ledger, decision, workflow, decisionId }: SortedChange,
+  to: string,
+): boolean {
+  if (to !== ledger.state) return false
+  if (ledger.subject === null && decision.subject !== undefined) return false
+  if (decision.entitle === undefined) return true
+  // nothing of the trial is kept: the difference alone is asked for
+  const trial = { ...ledger }
+  const wanted = wholeSet(decision.entitle)
+  const difference = stateEntitlements(trial, wanted, grants(workflow, to), decisionId)
+  return (
+    difference.granted.length === 0 &&
+    difference.revoked.length === 0 &&
+    difference.stated === undefined &&
+    statedKeys(trial) === statedKeys(ledger)
+  )
+}
+
+/** What an order that does not entitle now would entitle to is part of what it is, too. */
+function statedKeys({ entitlements }: Pick<OrderLedger, 'entitlements'>): string {
+  const keys = entitlements.flatMap((row) =>
+    row.stated ? [`${row.subject}\u0000${row.entitlement}`] : [],
+  )
+  return keys.sort().join('\n')
 }
 
 const noOperations: readonly OperationDraft[] = Object.freeze([])

@@ -11,7 +11,7 @@ import { checkSends } from './checked-send.ts'
 import type { OutboxPort } from './outbox-port.ts'
 import type { Workflow } from './workflow.ts'
 
-const kinds = ['fulfill', 'move', 'reverse', 'skip', 'defer', 'contradict']
+const kinds = ['fulfill', 'move', 'reverse', 'mirror', 'skip', 'defer', 'contradict']
 const maxAmount = 2n ** 63n - 1n
 const firstMs = Date.parse('0001-01-01T00:00:00Z')
 const endMs = Date.parse('+010000-01-01T00:00:00Z')
@@ -20,6 +20,8 @@ const endMs = Date.parse('+010000-01-01T00:00:00Z')
 export interface DecisionContext {
   readonly eventType: string
   readonly outbox: Pick<OutboxPort, 'known' | 'names'>
+  /** Whether it was asked of a mirror: only then may it follow the provider, and must change nothing else. */
+  readonly mirrors?: boolean | undefined
 }
 
 /**
@@ -30,7 +32,7 @@ export interface DecisionContext {
 export function checkedDecision(
   answer: unknown,
   workflow: Workflow,
-  { eventType, outbox }: DecisionContext,
+  { eventType, outbox, mirrors = false }: DecisionContext,
 ): Decision {
   const where = `workflow ${workflow.name}, ${printable(eventType)}`
   if (typeof answer !== 'object' || answer === null) {
@@ -49,9 +51,21 @@ export function checkedDecision(
       return { ...decision, reason: reasonText(decision.reason, 'it contradicts the order') }
     case 'defer':
       return checkDeferral(decision, workflow, where)
+    case 'mirror':
+      if (!mirrors) throw new PermanentError(`${where}: mirrored(…) is for what .mirror() handles`)
+      if ('payment' in decision && decision.payment !== undefined)
+        throw new PermanentError(`${where}: a mirror records no payment; do it in .on(…)`)
+      checkSettles(decision.settles, where)
+      checkChange(decision, workflow, where, outbox)
+      return decision
     case 'fulfill':
     case 'move':
     case 'reverse':
+      if (mirrors) {
+        throw new PermanentError(
+          `${where}: a mirror answers with mirrored(…), skip, defer or contradict: what counts once is for .on(…)`,
+        )
+      }
       checkChange(decision, workflow, where, outbox)
       return decision
     default:
@@ -100,6 +114,9 @@ function checkMissing(
     case 'payment':
       keyText(missing.id, 'missing payment')
       return
+    case 'customer':
+      keyText(missing.id, 'customer to be linked')
+      return
     case 'effect':
       declared(workflow.name, 'effect', missing.type, workflow.effects)
       return
@@ -111,19 +128,25 @@ function checkMissing(
       return
     default:
       throw new PermanentError(
-        `${where}: a deferral must say what is missing: effect(…), state(…), operation(…), a name or a payment`,
+        `${where}: a deferral must say what is missing: effect(…), state(…), operation(…), linkedCustomer(…), a name or a payment`,
       )
   }
 }
 
+function checkSettles(settles: unknown, where: string): void {
+  if (settles === undefined) return
+  if (!Array.isArray(settles)) throw new PermanentError(`${where}: settles must be a list of kinds`)
+  for (const kind of settles as unknown[]) keyText(kind as string, 'kind of a settled finding')
+}
+
 function checkChange(
-  decision: Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' }>,
+  decision: Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>,
   workflow: Workflow,
   where: string,
   outbox: DecisionContext['outbox'],
 ): void {
   if (decision.to !== undefined) declared(workflow.name, 'state', decision.to, workflow.states)
-  if (decision.payment !== undefined) {
+  if (decision.kind !== 'mirror' && decision.payment !== undefined) {
     keyText(decision.payment?.id, 'payment id')
     checkMoney(decision.payment.money, `${where}: the money of payment`)
     if (decision.payment.money.amount < 0n)

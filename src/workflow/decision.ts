@@ -75,6 +75,7 @@ export type Missing<
   | { readonly kind: 'effect'; readonly type: EffectType; readonly reference: string }
   | { readonly kind: 'state'; readonly states: readonly State[] }
   | { readonly kind: 'payment'; readonly id: string }
+  | { readonly kind: 'customer'; readonly id: string }
   | {
       readonly kind: 'operation'
       readonly type: EffectType
@@ -96,6 +97,15 @@ interface Changes<State extends string, EffectType extends string, Destination e
   readonly evidence?: Figures | undefined
 }
 
+interface MirrorChanges<
+  State extends string,
+  EffectType extends string,
+  Destination extends string,
+> extends Omit<Changes<State, EffectType, Destination>, 'payment'> {
+  /** Kinds of findings flagged about this order before, of which this state is the end. */
+  readonly settles?: readonly string[] | undefined
+}
+
 /** The recorded answer to an event, as `decide` returns it. */
 export type Decision<
   State extends string = string,
@@ -107,6 +117,7 @@ export type Decision<
       readonly kind: 'reverse'
       readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
     })
+  | (MirrorChanges<State, EffectType, Destination> & { readonly kind: 'mirror' })
   | { readonly kind: 'skip'; readonly reason: string }
   | {
       readonly kind: 'defer'
@@ -160,6 +171,20 @@ export function reverse<
   return { ...change, kind: 'reverse' }
 }
 
+/**
+ * Makes the order what the provider's object is now: any declared state from any other. It needs no key,
+ * since the same state twice is no change; effects that it names happen once, like any others. Only for mirrors.
+ */
+export function mirrored<
+  const State extends string = never,
+  const EffectType extends string = never,
+  const Destination extends string = never,
+>(
+  changes: MirrorChanges<State, EffectType, Destination>,
+): Decision<State, EffectType, Destination> {
+  return { ...changes, kind: 'mirror' }
+}
+
 /** Decides that nothing follows from the event. Final. */
 export function skip(reason: string): Decision<never, never, never> {
   return { kind: 'skip', reason }
@@ -208,6 +233,11 @@ export function operation<
   } = {},
 ): Missing<never, EffectType, Destination> {
   return { ...which, kind: 'operation', type }
+}
+
+/** Something to wait for: the provider's customer being linked with a subject (`linkCustomer`). */
+export function linkedCustomer(id: string): Missing<never, never, never> {
+  return { kind: 'customer', id }
 }
 
 /** Something to wait for: the order being in one of these states. */

@@ -1,5 +1,5 @@
 /**
- * `defineWorkflow().on()`: what a user writes. Types hold a typo at compile time; in plain JavaScript
+ * `defineWorkflow().on().mirror()`: what a user writes. Types hold a typo at compile time; in plain JavaScript
  * the same mistake stops the start, with the name of the culprit and the nearest known one.
  */
 import { fingerprint } from '../core/fingerprint.ts'
@@ -8,6 +8,7 @@ import {
   checkFunction,
   checkHandler,
   checkKnown,
+  checkMirror,
   checkName,
   checkOptions,
   destinationsOf,
@@ -18,16 +19,28 @@ import {
 } from './workflow-options.ts'
 import type {
   Accepts,
+  AnyHandler,
   Compare,
   EffectOptions,
   EventHandler,
   History,
+  MirrorHandler,
+  MirrorLook,
   StateOptions,
   Workflow,
 } from './workflow.ts'
 
 /** Event bodies by source name and type; sources that are not named here are untyped. */
 export type SourceTypes = Readonly<Record<string, object>>
+
+/** What `fetch` and `gather` are given as `api`, by source name; unknown for sources that are not named here. */
+export type SourceApis = Readonly<Record<string, unknown>>
+
+/** The API of some sources, as `fetch` and `gather` are given it. */
+export type ApiOf<
+  Apis extends SourceApis,
+  SourceName extends string,
+> = SourceName extends keyof Apis ? Apis[SourceName] : unknown
 
 /** The events of some sources: those with types, else any name with an untyped body. */
 export type EventsOf<
@@ -84,16 +97,44 @@ export interface WorkflowBuilder<
   EffectType extends string,
   Subject extends string | null,
   Destination extends string = string,
+  Api = unknown,
 > extends Workflow {
   /** Handles one type of event, or several alike: the event is then any of them. */
-  on<const Type extends EventNameOf<Events>>(
+  on<const Type extends EventNameOf<Events>, Evidence = undefined>(
     types: Type | readonly Type[],
-    handler: EventHandler<EventOf<Events, Type>, State, EffectType, Subject, Destination>,
-  ): WorkflowBuilder<Events, State, EffectType, Subject, Destination>
+    handler: EventHandler<
+      EventOf<Events, Type>,
+      State,
+      EffectType,
+      Subject,
+      Destination,
+      Evidence,
+      Api
+    >,
+  ): WorkflowBuilder<Events, State, EffectType, Subject, Destination, Api>
+  /**
+   * Follows an object of the provider: each of the types only says "look again", and the order becomes what
+   * the object is then. Whatever order its events come in, and whichever are lost, the last look counts.
+   */
+  mirror<const Type extends EventNameOf<Events>, Current>(
+    types: Type | readonly Type[],
+    handler: MirrorHandler<
+      EventOf<Events, Type>,
+      Current,
+      State,
+      EffectType,
+      Subject,
+      Destination,
+      Api
+    >,
+  ): WorkflowBuilder<Events, State, EffectType, Subject, Destination, Api>
 }
 
 /** The type of `defineWorkflow` for sources with known bodies. */
-export interface DefineWorkflow<Known extends SourceTypes> {
+export interface DefineWorkflow<
+  Known extends SourceTypes,
+  Apis extends SourceApis = Readonly<Record<never, unknown>>,
+> {
   <
     const SourceName extends string,
     const State extends string,
@@ -110,7 +151,14 @@ export interface DefineWorkflow<Known extends SourceTypes> {
       Opens,
       Destination
     >,
-  ): WorkflowBuilder<EventsOf<Known, SourceName>, State, EffectType, SubjectOf<Opens>, Destination>
+  ): WorkflowBuilder<
+    EventsOf<Known, SourceName>,
+    State,
+    EffectType,
+    SubjectOf<Opens>,
+    Destination,
+    ApiOf<Apis, SourceName>
+  >
 }
 
 /**
@@ -138,29 +186,43 @@ type Base = Omit<Workflow, 'handlers' | 'version'>
 
 function withHandlers(
   base: Base,
-  handlers: ReadonlyMap<string, EventHandler>,
+  handlers: ReadonlyMap<string, AnyHandler>,
   version: string | undefined,
 ): Workflow {
+  const added = (
+    verb: 'on' | 'mirror',
+    types: string | readonly string[],
+    handler: AnyHandler,
+  ): Workflow => {
+    const list: readonly unknown[] = typeof types === 'string' ? [types] : types
+    if (!Array.isArray(list) || list.length === 0)
+      invalid(`workflow "${base.name}": ${verb} names no event types`)
+    const next = new Map(handlers)
+    for (const type of list) {
+      if (typeof type !== 'string' || type === '')
+        invalid(`workflow "${base.name}": an event type must be a text`)
+      if (next.has(type)) invalid(`workflow "${base.name}" handles "${type}" twice`)
+      next.set(type, handler)
+    }
+    return withHandlers(base, next, version)
+  }
   return Object.freeze({
     ...base,
     handlers,
     version: version ?? versionOf(base, handlers),
-    on(types: string | readonly string[], handler: EventHandler) {
-      const list: readonly unknown[] = typeof types === 'string' ? [types] : types
-      if (!Array.isArray(list) || list.length === 0)
-        invalid(`workflow "${base.name}": on names no event types`)
-      const next = new Map(handlers)
-      for (const type of list) {
-        if (typeof type !== 'string' || type === '')
-          invalid(`workflow "${base.name}": an event type must be a text`)
-        if (next.has(type)) invalid(`workflow "${base.name}" handles "${type}" twice`)
-        checkHandler(base.name, type, handler)
-        next.set(type, handler)
-      }
-      return withHandlers(base, next, version)
+    on(types: string | readonly string[], handler: AnyHandler) {
+      checkHandler(base.name, types, handler)
+      return added('on', types, handler)
+    },
+    mirror(types: string | readonly string[], handler: UntypedMirror) {
+      checkMirror(base.name, types, handler)
+      const { object, fetch, ...rest } = handler
+      return added('mirror', types, { ...rest, mirror: { object, fetch } })
     },
   })
 }
+
+type UntypedMirror = Omit<AnyHandler, 'mirror' | 'gather'> & MirrorLook
 
 const optionNames = [
   'sources',
@@ -215,11 +277,11 @@ function baseOf(name: string, options: UntypedOptions): Base {
   }
 }
 
-function versionOf(base: Base, handlers: ReadonlyMap<string, EventHandler>): string {
+function versionOf(base: Base, handlers: ReadonlyMap<string, AnyHandler>): string {
   return fingerprint([
     [...base.states].map(([state, o]) => `${state}${o.entitles === true ? '+' : ''}`).sort(),
     [...base.transitions].map(([from, to]) => `${from}>${[...to].sort().join(',')}`).sort(),
-    [...handlers.keys()].sort(),
+    [...handlers].map(([type, { mirror }]) => (mirror === undefined ? type : `${type}~`)).sort(),
     [...base.effects.keys()].sort(),
   ])
 }

@@ -10,6 +10,8 @@ export function describeMissing(missing: Missing): string {
       return `effect ${missing.type}${missing.reference === '' ? '' : ` ${missing.reference}`}`
     case 'payment':
       return `payment ${missing.id}`
+    case 'customer':
+      return `customer ${missing.id} to be linked with a subject`
     case 'state':
       return `state ${missing.states.join(' or ')}`
     case 'operation':

@@ -38,6 +38,11 @@ const kinds: Readonly<Record<FindingKind, Pick<FindingDraft, 'class' | 'severity
   effect_without_event: { class: 'contradiction', severity: 'medium' },
   source_silent: { class: 'lag', severity: 'medium' },
   endpoint_unfit: { class: 'contradiction', severity: 'high' },
+  fetch_overdue: { class: 'lag', severity: 'high' },
+  mirror_differs: { class: 'lag', severity: 'medium' },
+  api_version_differs: { class: 'contradiction', severity: 'low' },
+  unknown_status: { class: 'contradiction', severity: 'medium' },
+  unknown_price: { class: 'contradiction', severity: 'medium' },
 }
 
 /** A kind of finding that the engine makes by itself. */
@@ -74,6 +79,11 @@ export type FindingKind =
   | 'effect_without_event'
   | 'source_silent'
   | 'endpoint_unfit'
+  | 'fetch_overdue'
+  | 'mirror_differs'
+  | 'api_version_differs'
+  | 'unknown_status'
+  | 'unknown_price'
 
 /** The kinds that the engine makes by itself, for documentation. */
 export const findingKinds: readonly FindingKind[] = Object.keys(kinds) as FindingKind[]

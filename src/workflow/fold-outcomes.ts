@@ -83,6 +83,7 @@ export function deferredOutcome(
     readonly description: string
     readonly names?: readonly Name[]
     readonly forMs?: number | null
+    readonly customers?: readonly string[]
   },
 ): Outcome {
   const { claim, ledger } = at
@@ -98,6 +99,8 @@ export function deferredOutcome(
       description: wait.description,
       forMs: wait.forMs ?? null,
       atDeadline: claim.candidate.handler.unclaimed ?? 'finding',
+      ...(wait.customers !== undefined &&
+        wait.customers.length > 0 && { customers: wait.customers }),
     },
   }
 }

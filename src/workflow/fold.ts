@@ -5,9 +5,10 @@
  */
 import type { EffectView, FoldContext } from './fold-context.ts'
 import { noOperations, viewEffects } from './fold-context.ts'
-import { contradictionOutcome, deferredOutcome, plainOutcome } from './fold-outcomes.ts'
+import { contradictionOutcome, deferredOutcome, plainOutcome, type At } from './fold-outcomes.ts'
 import { finding } from './finding-kinds.ts'
 import { judge } from './judge.ts'
+import { appliedBefore, judgeMirror, withEvidence } from './judge-mirror.ts'
 import type { Name, Order, OrderLedger } from './order.ts'
 import { checkedDecision } from './checked-decision.ts'
 import type { Decision, Missing } from './decision.ts'
@@ -26,6 +27,8 @@ export interface FoldFailure {
 export interface FoldResult {
   readonly outcomes: readonly Outcome[]
   readonly failures: readonly FoldFailure[]
+  /** Events that need an answer of the provider which is not there, or no longer good: they changed nothing. */
+  readonly asks: readonly Claim[]
 }
 
 /**
@@ -38,10 +41,12 @@ export function foldOrder(
   context: FoldContext,
 ): FoldResult {
   const failures: FoldFailure[] = []
+  const asks: Claim[] = []
+  const undone: Undone = { failures, asks }
   const [only] = claims
   if (only !== undefined && claims.length === 1) {
-    const outcome = attemptAlone(ledger, only, context, failures)
-    return { outcomes: outcome === null ? [] : [outcome], failures }
+    const outcome = attemptAlone(ledger, only, context, undone)
+    return { outcomes: outcome === null ? [] : [outcome], failures, asks }
   }
   const decided: Outcome[] = []
   const deferred = new Map<Claim, Outcome>()
@@ -52,7 +57,7 @@ export function foldOrder(
     for (const claim of waiting) {
       const id = ids.get(claim) ?? context.allocate(claim.event)
       ids.set(claim, id)
-      const outcome = attempt(ledger, claim, context, id, failures)
+      const outcome = attempt(ledger, claim, context, id, undone)
       deferred.delete(claim)
       if (outcome?.kind === 'deferred') deferred.set(claim, outcome)
       else if (outcome !== null) decided.push(outcome)
@@ -60,7 +65,7 @@ export function foldOrder(
     if (ledger.version === version || deferred.size === 0) break
     waiting = [...deferred.keys()]
   }
-  return { outcomes: inOrder([...decided, ...deferred.values()], ledger), failures }
+  return { outcomes: inOrder([...decided, ...deferred.values()], ledger), failures, asks }
 }
 
 /** The same for one event: it is tried again where it waits and yet changed the order. */
@@ -68,14 +73,20 @@ function attemptAlone(
   ledger: OrderLedger,
   claim: Claim,
   context: FoldContext,
-  failures: FoldFailure[],
+  undone: Undone,
 ): Outcome | null {
   const id = context.allocate(claim.event)
   for (;;) {
     const { version } = ledger
-    const outcome = attempt(ledger, claim, context, id, failures)
+    const outcome = attempt(ledger, claim, context, id, undone)
     if (outcome?.kind !== 'deferred' || ledger.version === version) return outcome
   }
+}
+
+/** Where events go that have no outcome. */
+interface Undone {
+  readonly failures: FoldFailure[]
+  readonly asks: Claim[]
 }
 
 /** One try. An event that throws leaves no trace: not even the order that it would have opened. */
@@ -84,13 +95,14 @@ function attempt(
   claim: Claim,
   context: FoldContext,
   decisionId: bigint,
-  failures: FoldFailure[],
+  { failures, asks }: Undone,
 ): Outcome | null {
   const { stored, workflow, state, version, sourceId, provider, providerAccount } = ledger
   try {
     return decideOne(ledger, claim, context, decisionId)
   } catch (error) {
-    failures.push({ claim, error })
+    if (error instanceof NeedsAnswer) asks.push(claim)
+    else failures.push({ claim, error })
     Object.assign(ledger, { stored, workflow, state, version, sourceId, provider, providerAccount })
     return null
   }
@@ -163,8 +175,9 @@ function decideOne(
       }),
     ])
   }
+  const { version, stored } = ledger
   open(ledger, claim)
-  return answer(ledger, claim, context, decisionId)
+  return answer(ledger, claim, context, decisionId, stored ? version : null)
 }
 
 /** Binds the order to the account of its first event, and counts opening as a change. */
@@ -211,14 +224,38 @@ function answer(
   claim: Claim,
   context: FoldContext,
   decisionId: bigint,
+  versionBefore: bigint | null,
 ): Outcome {
-  const effects = viewEffects(ledger.effects, ledger.operations)
-  const answered: unknown = claim.candidate.handler.decide(inputOf(ledger, claim, context, effects))
-  const decision = checkedDecision(answered, claim.candidate.workflow, {
-    eventType: claim.event.eventType,
-    outbox: context.outbox,
-  })
   const at = { decisionId, claim, ledger }
+  const { handler } = claim.candidate
+  const { mirror, gather } = claim.inputs ?? {}
+  if (handler.mirror !== undefined) {
+    if (mirror === undefined) throw new NeedsAnswer()
+    const { kind, value } = mirror.object
+    const outcome =
+      mirror.number <= mirror.applied ? appliedBefore(at, mirror) : decided(at, context)
+    return withEvidence(outcome, `${kind} ${value}`, mirror)
+  }
+  if (handler.gather !== undefined) {
+    // the order moved since it was read for the request: what was gathered for it may no longer fit
+    if (gather === undefined || gather.orderVersion !== versionBefore) throw new NeedsAnswer()
+    return withEvidence(decided(at, context), `event ${claim.event.eventId}`, gather)
+  }
+  return decided(at, context)
+}
+
+/** Thrown where an event cannot be decided before the provider has answered (again). */
+class NeedsAnswer extends Error {}
+
+function decided(at: At, context: FoldContext): Outcome {
+  const { claim, ledger, decisionId } = at
+  const { workflow, handler } = claim.candidate
+  const effects = viewEffects(ledger.effects, ledger.operations)
+  const answered: unknown = handler.decide(inputOf(ledger, claim, context, effects) as never)
+  const mirrors = handler.mirror !== undefined
+  const { outbox } = context
+  const { eventType } = claim.event
+  const decision = checkedDecision(answered, workflow, { eventType, outbox, mirrors })
   switch (decision.kind) {
     case 'skip':
       return plainOutcome(at, 'skipped', decision.reason)
@@ -232,6 +269,8 @@ function answer(
       ])
     case 'defer':
       return deferral(at, decision)
+    case 'mirror':
+      return judgeMirror({ decisionId, claim, ledger, decision, context })
     default:
       return judge({ decisionId, claim, ledger, decision, context })
   }
@@ -243,10 +282,12 @@ function deferral(
 ): Outcome {
   const missing = isList(decision.missing) ? decision.missing : [decision.missing]
   const names = missing.flatMap((each) => (each.kind === 'name' ? [each.name] : []))
+  const customers = missing.flatMap((each) => (each.kind === 'customer' ? [each.id] : []))
   const description = missing.map(describeMissing).join(' or ')
   return deferredOutcome(at, {
     description: decision.reason === undefined ? description : `${description}: ${decision.reason}`,
     names,
+    customers,
     forMs: decision.forMs ?? null,
   })
 }
@@ -255,12 +296,17 @@ function isList(missing: Missing | readonly Missing[]): missing is readonly Miss
   return Array.isArray(missing)
 }
 
+type AnyDecideInput = Omit<DecideInput, 'evidence'> & {
+  readonly evidence: unknown
+  readonly current?: unknown
+}
+
 function inputOf(
   ledger: OrderLedger,
   claim: Claim,
   context: FoldContext,
   effects: readonly EffectView[],
-): DecideInput {
+): AnyDecideInput {
   const order: Order = Object.freeze({
     id: ledger.id,
     workflow: ledger.workflow,
@@ -280,5 +326,8 @@ function inputOf(
       ledger.operations.length === 0 ? noOperations : Object.freeze([...ledger.operations]),
     entitlements: Object.freeze(entitlements),
     derive: (name: string) => context.derive(ledger.id, name),
+    evidence: claim.inputs?.gather?.evidence,
+    customer: claim.inputs?.customer ?? null,
+    ...(claim.inputs?.mirror !== undefined && { current: claim.inputs.mirror.current }),
   })
 }

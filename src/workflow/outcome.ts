@@ -62,6 +62,8 @@ export interface Wait {
   /** Milliseconds; null takes the configuration's default. */
   readonly forMs: number | null
   readonly atDeadline: 'finding' | 'ignore'
+  /** The provider's customers of whom one has to be linked with a subject. */
+  readonly customers?: readonly string[] | undefined
 }
 
 /** The decision about one event, with all that it changes. */
@@ -90,6 +92,8 @@ export interface Outcome {
   readonly granted: readonly string[]
   readonly revoked: readonly string[]
   readonly wait: Wait | null
+  /** Kinds of findings about the order (`order:<id>`) that end with this decision. */
+  readonly settles?: readonly string[] | undefined
 }
 
 /** The parts of an outcome that most kinds leave empty. */

@@ -4,7 +4,7 @@
 import { HookledgerError } from '../core/errors.ts'
 import { grantWorkflow } from './grant-workflow.ts'
 import type { HandlerOutbox } from './outbox-port.ts'
-import type { AnyEvent, EventHandler, UserExecutor, Workflow } from './workflow.ts'
+import type { AnyEvent, AnyHandler, UserExecutor, Workflow } from './workflow.ts'
 import type { Resolution } from './resolution.ts'
 
 /** A plain function for an event that concerns no order. It counts as one workflow. */
@@ -25,7 +25,7 @@ export interface PlainHandler {
 /** One workflow that looks at a type. */
 export interface Candidate {
   readonly workflow: Workflow
-  readonly handler: EventHandler
+  readonly handler: AnyHandler
 }
 
 /** What looks at one type of one source. */

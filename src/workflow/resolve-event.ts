@@ -4,6 +4,7 @@
  */
 import { anyEvent } from './any-event.ts'
 import type { Environment, InboxEvent } from './event.ts'
+import type { ClaimInputs } from './gathering.ts'
 import type { Name } from './order.ts'
 import type { Candidate, PlainHandler, Registry } from './registry.ts'
 import { checkedNames, checkedResolution, present } from './resolution.ts'
@@ -38,6 +39,8 @@ export interface Claim {
   readonly candidate: Candidate
   readonly orderId: string
   readonly learned: readonly Name[]
+  /** What was read beside the order: answers of the provider, a linked customer. */
+  readonly inputs?: ClaimInputs | undefined
 }
 
 /** No workflow claims it yet; each waits for names. */

@@ -10,7 +10,7 @@ import { plainData } from './plain-data.ts'
 import type { Workflow } from './workflow.ts'
 
 /** A decision that changes something. */
-export type Change = Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' }>
+export type Change = Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>
 
 /** What is judged: the decision of an event about an order. */
 export interface Judged extends At {
@@ -51,7 +51,7 @@ export function sortChange(judged: Judged): SortedChange {
     if (existing !== undefined) absorbed.push(existing)
     else if (!fresh.some(same)) fresh.push(wanted)
   }
-  const named = decision.payment
+  const named = decision.kind === 'mirror' ? undefined : decision.payment
   const recorded = ledger.payments.find(
     (payment) => payment.sourceId === claim.event.sourceId && payment.id === named?.id,
   )

@@ -4,7 +4,7 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
-import type { EffectOptions, EventHandler, History, StateOptions } from './workflow.ts'
+import type { AnyHandler, EffectOptions, History, MirrorLook, StateOptions } from './workflow.ts'
 
 /** Declared states or effects, with their options checked. */
 export function mapOf<Options extends object>(
@@ -70,7 +70,14 @@ export function historiesOf(
     if (typeof name !== 'string' || name === '') invalid(`${where}: a history needs a name`)
     if (names.has(name)) invalid(`${where}: two histories are named "${name}"`)
     names.add(name)
-    checkOptions(`${where}, history "${name}"`, history, ['name', 'open', 'events', 'receipts'])
+    checkOptions(`${where}, history "${name}"`, history, [
+      'name',
+      'open',
+      'events',
+      'receipts',
+      'present',
+      'gathered',
+    ])
     if (
       !Array.isArray(events) ||
       events.some((event: unknown) => typeof event !== 'object' || event === null)
@@ -81,14 +88,43 @@ export function historiesOf(
   return histories
 }
 
-/** Checks the handler of one event type. */
-export function checkHandler(workflow: string, type: string, handler: EventHandler): void {
-  const where = `workflow "${workflow}", "${type}"`
-  checkOptions(where, handler, ['order', 'learn', 'decide', 'unclaimed'])
+/** Checks the handler of event types. */
+export function checkHandler(
+  workflow: string,
+  types: string | readonly string[],
+  handler: AnyHandler,
+): void {
+  const where = whereOf(workflow, types)
+  checkOptions(where, handler, ['order', 'learn', 'gather', 'customer', 'decide', 'unclaimed'])
+  checkParts(where, handler)
+  checkFunction(where, 'gather', handler.gather)
+}
+
+/** Checks the handler of event types that mirror an object. */
+export function checkMirror(
+  workflow: string,
+  types: string | readonly string[],
+  handler: Omit<AnyHandler, 'mirror' | 'gather'> & MirrorLook,
+): void {
+  const where = whereOf(workflow, types)
+  const known = ['order', 'learn', 'object', 'fetch', 'customer', 'decide', 'unclaimed']
+  checkOptions(where, handler, known)
+  checkParts(where, handler)
+  for (const part of ['object', 'fetch'] as const) {
+    if (typeof handler[part] !== 'function') invalid(`${where}: ${part} must be a function`)
+  }
+}
+
+function whereOf(workflow: string, types: string | readonly string[]): string {
+  return `workflow "${workflow}", "${String(typeof types === 'string' ? types : types?.[0])}"`
+}
+
+function checkParts(where: string, handler: Omit<AnyHandler, 'mirror'>): void {
   for (const part of ['order', 'decide'] as const) {
     if (typeof handler[part] !== 'function') invalid(`${where}: ${part} must be a function`)
   }
   checkFunction(where, 'learn', handler.learn)
+  checkFunction(where, 'customer', handler.customer)
   if (handler.unclaimed !== undefined && !['finding', 'ignore'].includes(handler.unclaimed)) {
     invalid(`${where}: unclaimed must be 'finding' or 'ignore'`)
   }

@@ -5,6 +5,7 @@
 import type { Money } from '../core/money.ts'
 import type { Decision } from './decision.ts'
 import type { EventMeta } from './event.ts'
+import type { FetchInput, GatherInput, LinkedCustomer } from './gathering.ts'
 import type { Effect, Entitlement, Name, Operation, Order, Payment } from './order.ts'
 import type { Resolution } from './resolution.ts'
 
@@ -18,6 +19,7 @@ export interface DecideInput<
   EffectType extends string = string,
   Subject extends string | null = string | null,
   Destination extends string = string,
+  Evidence = undefined,
 > {
   readonly event: Event
   readonly order: Order<State, Subject>
@@ -28,6 +30,58 @@ export interface DecideInput<
   readonly entitlements: readonly Entitlement[]
   /** A stable secret of this order and name (hex, 64 characters): the same for every retry and replay. */
   readonly derive: (name: string) => string
+  /** What `gather` found out, frozen, in the form in which JSON has it; undefined without it. */
+  readonly evidence: Evidence
+  /** The provider's customer that `customer` named, and the subject that it is linked with; null without it. */
+  readonly customer: LinkedCustomer | null
+}
+
+/** What a mirror's `decide` is given besides. */
+export interface MirrorInput<
+  Event = AnyEvent,
+  Current = unknown,
+  State extends string = string,
+  EffectType extends string = string,
+  Subject extends string | null = string | null,
+  Destination extends string = string,
+> extends DecideInput<Event, State, EffectType, Subject, Destination> {
+  /** The object as the provider has it now, frozen; null: it knows no such object (any more). */
+  readonly current: Current | null
+}
+
+/** How types of events that only say "look again" are handled: what counts is the object's present state. */
+export interface MirrorHandler<
+  Event = AnyEvent,
+  Current = unknown,
+  State extends string = string,
+  EffectType extends string = string,
+  Subject extends string | null = string | null,
+  Destination extends string = string,
+  Api = unknown,
+> {
+  /** Which order the event belongs to (a text is its id). Pure: the event is all it sees. */
+  readonly order: (input: { readonly event: Event }) => Resolution | string | null | undefined
+  readonly learn?: ((input: { readonly event: Event }) => readonly (Name | null)[]) | undefined
+  /** What to look at: `name('subscription', event.data.object.id)`. Pure. */
+  readonly object: (input: { readonly event: Event }) => Name
+  /**
+   * Asks the provider. Resolves with the object as it is now (plain JSON), or null where there is none (any
+   * more). Called outside every transaction, perhaps once for many events; what it throws is asked again later.
+   */
+  readonly fetch: (input: FetchInput<Api>) => Promise<Current | null>
+  /** The id of the provider's customer whose linked subject `decide` needs. Pure. */
+  readonly customer?:
+    | ((input: {
+        readonly event: Event
+        readonly current: Current | null
+      }) => string | null | undefined)
+    | undefined
+  /** Answers with `mirrored(…)`; also `skip`, `defer` and `contradict`. Pure. */
+  readonly decide: (
+    input: MirrorInput<Event, Current, State, EffectType, Subject, Destination>,
+  ) => Decision<State, EffectType, Destination>
+  /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
+  readonly unclaimed?: 'finding' | 'ignore' | undefined
 }
 
 /** How one type of event is handled. */
@@ -37,13 +91,23 @@ export interface EventHandler<
   EffectType extends string = string,
   Subject extends string | null = string | null,
   Destination extends string = string,
+  Evidence = undefined,
+  Api = unknown,
 > {
   /** Which order the event belongs to (a text is its id). Pure: the event is all it sees. */
   readonly order: (input: { readonly event: Event }) => Resolution | string | null | undefined
   /** Other names of that order, learned whatever is decided; what is missing (null) is left out. */
   readonly learn?: ((input: { readonly event: Event }) => readonly (Name | null)[]) | undefined
+  /**
+   * Asks the provider for what the event does not say. Called outside every transaction; when the order
+   * changed meanwhile, or the answer is older than a minute, it is called again.
+   */
+  readonly gather?:
+    ((input: GatherInput<Event, State, Subject, Api>) => Promise<Evidence>) | undefined
+  /** The id of the provider's customer whose linked subject `decide` needs. Pure. */
+  readonly customer?: ((input: { readonly event: Event }) => string | null | undefined) | undefined
   readonly decide: (
-    input: DecideInput<Event, State, EffectType, Subject, Destination>,
+    input: DecideInput<Event, State, EffectType, Subject, Destination, Evidence>,
   ) => Decision<State, EffectType, Destination>
   /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
@@ -112,6 +176,36 @@ export interface History {
    * operation. Those of other destinations are never answered.
    */
   readonly receipts?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
+  /**
+   * What mirrors find at the provider when they look, by kind and id (`subscription sub_1`): the objects as
+   * they are at the history's end; null: gone. Default: `data.object` of the last event about the object.
+   */
+  readonly present?: Readonly<Record<string, object | null>> | undefined
+  /** What `gather` finds out, by the id of the event; undefined for the others. */
+  readonly gathered?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A handler as the engine has it: of `on`, or of `mirror` with `object` and `fetch`. */
+export interface AnyHandler {
+  readonly order: EventHandler['order']
+  readonly learn?: EventHandler['learn']
+  readonly gather?:
+    ((input: GatherInput<AnyEvent, string, string | null, never>) => Promise<unknown>) | undefined
+  readonly mirror?: MirrorLook | undefined
+  readonly customer?:
+    | ((input: {
+        readonly event: AnyEvent
+        readonly current: unknown
+      }) => string | null | undefined)
+    | undefined
+  readonly decide: (input: never) => Decision
+  readonly unclaimed?: 'finding' | 'ignore' | undefined
+}
+
+/** What a mirror looks at, and how. */
+export interface MirrorLook {
+  readonly object: (input: { readonly event: AnyEvent }) => Name
+  readonly fetch: (input: FetchInput<never>) => Promise<unknown>
 }
 
 /** The engine's form of a workflow. */
@@ -125,7 +219,7 @@ export interface Workflow {
   readonly effects: ReadonlyMap<string, EffectOptions>
   /** Where its effects may send; undefined: wherever the configuration knows. */
   readonly destinations: readonly string[] | undefined
-  readonly handlers: ReadonlyMap<string, EventHandler>
+  readonly handlers: ReadonlyMap<string, AnyHandler>
   readonly version: string
   readonly compare: Compare | undefined
   readonly accepts: Accepts | undefined

@@ -19,7 +19,7 @@ import type { StripeDouble } from '../../src/testing/stripe-double/stripe-double
 import { stripeBody } from '../../src/testing/stripe-events.ts'
 import { skip } from '../../src/workflow/decision.ts'
 import type { Records } from '../../src/workflow/records.ts'
-import type { EventHandler, Workflow } from '../../src/workflow/workflow.ts'
+import type { AnyHandler, DecideInput, Workflow } from '../../src/workflow/workflow.ts'
 import { createHookledgerDatabase } from './hookledger-database.ts'
 import { emptyTables, workOff } from './probe.ts'
 import type { Sown } from './reconcile-seeds.ts'
@@ -165,12 +165,12 @@ function withRecords<S extends { readonly records?: Records | undefined }>(
 
 /** The workflow, made to take no notice of some objects, as one with a mistake in it would. */
 function passingOver(workflow: Workflow, unhandled: ReadonlySet<string>): Workflow {
-  const handlers = [...workflow.handlers].map(([type, handler]): [string, EventHandler] => [
+  const handlers = [...workflow.handlers].map(([type, handler]): [string, AnyHandler] => [
     type,
     {
       ...handler,
-      decide: (input) => {
-        const { data } = input.event as unknown as {
+      decide: (input: never) => {
+        const { data } = (input as DecideInput).event as unknown as {
           readonly data?: { readonly object?: { readonly id?: unknown } }
         }
         return unhandled.has(String(data?.object?.id)) ? skip('passed over') : handler.decide(input)
