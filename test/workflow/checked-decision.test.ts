@@ -27,7 +27,7 @@ describe('checkedDecision', () => {
     [
       'an object that is no decision',
       { to: 'paid' },
-      'fulfill, move, reverse, skip, defer, contradict',
+      'fulfill, move, reverse, mirror, skip, defer, contradict',
     ],
     ['a kind from the prototype', { kind: 'constructor' }, 'its kind must be one of'],
     [
