@@ -3,7 +3,7 @@ import type { SignalMap } from '../core/signals.ts'
 import type { LogLevel } from '../observe/log.ts'
 
 /** What a worker process does. */
-export type WorkRole = 'work' | 'dispatch' | 'reconcile'
+export type WorkRole = 'work' | 'gather' | 'dispatch' | 'reconcile'
 
 /** To the worker. */
 export type WorkOrder =
@@ -24,6 +24,9 @@ export const passedSignals = [
   'outbox.operation.ended',
   'outbox.attempt.failed',
   'outbox.destination.paused',
+  'gather.answers.stored',
+  'gather.request.failed',
+  'gather.source.paused',
   'reconcile.run.ended',
 ] as const
 

@@ -5,6 +5,7 @@
 import { styleText } from 'node:util'
 import { pino } from 'pino'
 import type { EventOutcome, FailedAttempt, OperationEnd, Signals } from '../core/signals.ts'
+import { logGathering } from './log-gathering.ts'
 import { logReconciliation } from './log-reconciliation.ts'
 import { printable } from './printable.ts'
 
@@ -73,6 +74,7 @@ export function logSignals(signals: Signals, log: LogTarget): () => void {
       log.warn({ events }, `the sweep found ${events} events that nothing had woken`),
     ),
     ...logOutbox(signals, log),
+    ...logGathering(signals, log),
     ...logReconciliation(signals, log),
     signals.on('worker.loop.failed', ({ loop, message }) =>
       log.error({ loop }, `${loop} failed and is tried again: ${message}`),
