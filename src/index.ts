@@ -6,7 +6,7 @@ export { money, wholeUnits, minorUnitDigits, formatMoney, type Money } from './c
 export type { Limits } from './core/limits.ts'
 export { createHookledger, defineWorkflow, type Hookledger } from './hookledger.ts'
 export type { OpenOrderRequest, TransactionLike } from './hookledger.ts'
-export type { LogTarget } from './observe/log.ts'
+export type { LogTarget } from './observe/log-target.ts'
 export type { HookledgerOptions, FindingOptions } from './compose/options.ts'
 export type { AppEntitlement, AppEntitlements } from './compose/options.ts'
 export type { EntitlementChange, EntitlementChangesOption } from './compose/entitlement-changes.ts'

@@ -15,7 +15,7 @@ import { invalid, requireKnown } from './config-problem.ts'
 export type EntitlementChange = EntitlementsChanged
 
 /** Called after the commit of each change that this process makes or tells of, once and without being awaited. */
-export type EntitlementListener = (change: EntitlementChange) => void
+export type EntitlementListener = (change: EntitlementChange) => unknown
 
 /**
  * Who is told of changes: a destination, which gets an operation a change from whichever process, or a function of

@@ -1,6 +1,6 @@
 /** What the gatherer tells, as lines of the log. */
 import type { FailedRequest, Signals } from '../core/signals.ts'
-import type { LogTarget } from './log.ts'
+import type { LogTarget } from './log-target.ts'
 
 /** Logs what the gatherer tells. Returns what stops it. */
 export function logGathering(signals: Signals, log: LogTarget): (() => void)[] {

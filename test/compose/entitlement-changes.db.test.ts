@@ -373,9 +373,7 @@ describe('onEntitlementsChanged', () => {
   })
 
   it('names the subject that it is now, whatever the ledger calls it', async () => {
-    await transaction((tx) =>
-      quiet.mergeSubjects(tx, { from: 'user:1', into: 'user:2', ...by }),
-    )
+    await transaction((tx) => quiet.mergeSubjects(tx, { from: 'user:1', into: 'user:2', ...by }))
     await quiet.runOnce({ budgetMs: 5000 })
     const heard = await heardOf(quiet, async () => {
       await set('o1', 'user:1')

@@ -242,7 +242,9 @@ describe('defer with linkedCustomer', () => {
     expect(await bench.rows(`select state, last_error from webhook_inbox`)).toEqual([
       {
         state: 'dead',
-        last_error: expect.stringContaining("whom the handler's `customer` does not name") as string,
+        last_error: expect.stringContaining(
+          "whom the handler's `customer` does not name",
+        ) as string,
       },
     ])
   })

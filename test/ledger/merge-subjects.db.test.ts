@@ -192,9 +192,7 @@ describe('mergeSubjects', () => {
 
   it('lets the app open its order again under the new subject', async () => {
     const open = (subject: string): Promise<string> =>
-      transaction((tx) =>
-        bench.hookledger.openOrder(tx, { id: 'o1', workflow: 'seats', subject }),
-      )
+      transaction((tx) => bench.hookledger.openOrder(tx, { id: 'o1', workflow: 'seats', subject }))
     expect(await open('user:1')).toBe('created')
     expect(await open('user:2')).toBe('mismatch')
     await bench.rows(`update findings set state = 'closed', closed_at = now()`)

@@ -56,7 +56,8 @@ export class AskedProvider {
 
   /** `look` mirrors the plan of an order, `ask` gathers. */
   workflow(sources: readonly string[] = ['probe']): Workflow {
-    const orderOf = ({ event }: { readonly event: AnyEvent }): string => String(event['order'])
+    const orderOf = ({ event }: { readonly event: object }): string =>
+      String((event as AnyEvent)['order'])
     return defineUntypedWorkflow('plans', {
       sources,
       initial: 'none',
@@ -83,7 +84,7 @@ export class AskedProvider {
           }) as never
         },
       })
-      .on('ask', {
+      .on<'ask', unknown>('ask', {
         order: orderOf,
         gather: async (input) => {
           this.gathered.push(input as never)

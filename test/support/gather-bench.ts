@@ -33,7 +33,7 @@ export async function createGatherBench(
     workflows: [provider.workflow()],
     sources: { probe: source },
     ...options,
-  })
+  } as Parameters<typeof createProbe>[0])
   const parts = partsOf(bench.hookledger)
   return {
     ...bench,

@@ -2,7 +2,7 @@
  * One request to the provider, with an end: whatever the workflow's code does, an outcome comes back by the
  * deadline. Nothing is locked meanwhile, and nothing of it is repeated behind anybody's back.
  */
-import { RetryAfter } from '../../core/errors.ts'
+import type { RetryAfter } from '../../core/errors.ts'
 import { toJson } from '../../core/json.ts'
 import type { FetchFailure, ProviderApi } from '../../workflow/provider-api.ts'
 import type { FetchOutcome, GatherContext, LeasedFetch } from './gather-context.ts'

@@ -6,9 +6,32 @@ import type { Random } from '../stripe-double/random.ts'
 import type { TeamLife } from './team-life.ts'
 
 /** What happens to an organization's subscription. */
-export type TeamScenario = keyof typeof plans
+export type TeamScenario =
+  | 'monthly'
+  | 'upgraded'
+  | 'more_seats'
+  | 'in_trial'
+  | 'trial_paid'
+  | 'trial_past_due'
+  | 'recovered'
+  | 'past_due_too_long'
+  | 'unpaid'
+  | 'lost_for_good'
+  | 'leaving'
+  | 'left'
+  | 'stayed'
+  | 'canceled'
+  | 'paused'
+  | 'resumed'
+  | 'first_refunded'
+  | 'partly_refunded'
+  | 'refund_returned'
+  | 'disputed'
+  | 'never_paid'
+  | 'paid_late'
+  | 'two_subscriptions'
 
-const plans = {
+const plans: Readonly<Record<TeamScenario, (life: TeamLife, random: Random) => TeamLife>> = {
   monthly: (life) => life.begin({ periods: 2 }).renew().renew(),
   upgraded: (life, random) =>
     life
@@ -39,7 +62,7 @@ const plans = {
   paid_late: (life) => life.begin({ outcome: 'failed' }).retry('paid'),
   two_subscriptions: (life) =>
     life.begin({ seats: 3 }).begin({ seats: 4 }).begin({ plan: 'pro_monthly' }),
-} as const satisfies Record<string, (life: TeamLife, random: Random) => TeamLife>
+}
 
 /** All of them, in the order in which they are dealt. */
 export const teamScenarios: readonly TeamScenario[] = Object.keys(plans) as TeamScenario[]
