@@ -123,6 +123,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
   let dispatcher: Awaited<ReturnType<HookledgerParts['dispatcher']>> | undefined
   let reconciler: Awaited<ReturnType<HookledgerParts['reconciler']>> | undefined
+  let heartbeat: ReturnType<HookledgerParts['heartbeat']> | undefined
   const outbox: Outbox = Object.freeze({
     add: (tx: TransactionLike, operation: AppOperation) =>
       parts.addOperation(appExecutor(tx), operation),
@@ -156,6 +157,8 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       await worker.start()
       dispatcher.start()
       reconciler.start()
+      heartbeat = parts.heartbeat(['work', 'dispatch', 'reconcile'])
+      heartbeat.start()
     },
     stop: async (stopping: { readonly timeoutMs?: number } = {}) => {
       const timeoutMs = stopping.timeoutMs ?? 10_000
@@ -164,9 +167,11 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
         dispatcher?.stop(timeoutMs),
         reconciler?.stop(timeoutMs),
       ])
+      await heartbeat?.stop()
       worker = undefined
       dispatcher = undefined
       reconciler = undefined
+      heartbeat = undefined
       await parts.close()
     },
   })

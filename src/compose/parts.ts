@@ -30,6 +30,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { requireConnections } from './connections.ts'
 import { contentOf } from './content.ts'
 import { environmentVariable } from './environment.ts'
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
 import { outboxWrites } from './outbox-writes.ts'
@@ -253,6 +254,11 @@ export class HookledgerParts {
       worker,
     }
     return { work, sweep: { db, ledger, sources, limits, worker } }
+  }
+
+  /** Tells that this process is at work in these roles. */
+  heartbeat(roles: readonly string[]): Heartbeat {
+    return createHeartbeat(this.database(), this.signals, roles)
   }
 
   async worker(options: WorkerOptions = {}): Promise<Worker> {

@@ -78,7 +78,10 @@ export function createScan(ctx: WorkContext, onFull: () => void = () => {}): Sca
         },
       )
       for (const key of report.cooling) cool(key, firstCoolingMs)
-      if (cooled !== null) report.settled.push(...cooled.settled)
+      if (cooled !== null) {
+        report.settled.push(...cooled.settled)
+        report.retried.push(...cooled.retried)
+      }
       const full = report.claimed.length >= ctx.limits.workBatch
       if (!full && after !== -1n) {
         after = -1n
