@@ -1,6 +1,6 @@
 /** Runs `npm start` in an empty data directory until the simulation has finished, asks it, and stops it. */
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -26,13 +26,16 @@ try {
   if (!inTime) throw new Error('the simulation did not finish')
   console.log(`simulation finished after ${Math.round((Date.now() - started) / 1000)} s`)
   for (const line of [
+    /^ {2}simulated +\d+ orders and \d+ subscriptions of the shop, [1-9]\d* organizations in /m,
+    /^ {2}subscriptions +[1-9]\d* of [1-9]\d* organizations: .*\d+ active.*; [1-9]\d* seats, [1-9]\d* credits$/m,
+    /^ {2}looked at +[1-9]\d* events said "look again": [1-9]\d* requests to the provider$/m,
     /^ {2}emails +\d+ operations, \d+ calls, \d+ arrived, each exactly once$/m,
     /^ {2}mail faults +.*\d+ times 429.*; after it \d+ times 500, \d+ lost answers, \d+ timeouts$/m,
     /^ {2}called again +[1-9]\d* duplicates absorbed by the key$/m,
     /^ {2}reconciled +\d+ pass(?:es)? over the provider's own records: [1-9]\d* records in \d+ calls?$/m,
     /^ {2}lag +([1-9]\d*) events dropped for good: \1 repaired by themselves, from the provider's own records$/m,
     /^ {2}tampered with +6 orders changed by SQL: every one found$/m,
-    /^ {2}compared +every other order is .*, every email is in the mail service's own log once$/m,
+    /^ {2}compared +every other order and every subscription is .*, every email is in the mail service's own log once$/m,
     /^ {2}audit +every promise holds; \d+ rows that open findings name already$/m,
   ]) {
     if (!line.test(printed)) throw new Error(`the summary does not say ${line}`)
@@ -46,6 +49,16 @@ try {
   const counted = () => {
     const { events, orders, findings } = JSON.parse(ask('status', '--json'))
     return JSON.stringify({ events, orders, findings })
+  }
+  const [, followed] = /explain (sub_\w+) /.exec(printed) ?? []
+  const story = ask('explain', followed)
+  console.log(story)
+  for (const line of [
+    /^order sub_\w+ of workflow saas is \w+/m,
+    /looked at subscription sub_\w+: answer \d+/,
+    /fulfilled, stays .*$/m,
+  ]) {
+    if (!line.test(story)) throw new Error(`the story of ${followed} does not say ${line}`)
   }
   console.log(ask('audit'))
   const before = counted()
@@ -70,6 +83,12 @@ try {
   if (left.length > 0) throw new Error(`not repaired: ${JSON.stringify(left)}`)
   console.log(ask('audit'))
   console.log(ask('status'))
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'))
+  const scraped = join(dataDir, 'metrics.txt')
+  writeFileSync(scraped, await (await fetch(`${url}/metrics`)).text())
+  execFileSync(process.execPath, [join(root, 'scripts', 'check-alerts.mjs'), scraped], {
+    stdio: 'inherit',
+  })
 } finally {
   child.kill('SIGTERM')
   const { code, signal } = await closed

@@ -5,6 +5,8 @@ import type Stripe from 'stripe'
 import { HookledgerParts } from './compose/parts.ts'
 import type { RunOnceResult } from './compose/run-once.ts'
 import { endGiven, giveAway } from './compose/doors.ts'
+import { linkCustomer, mergeSubjects } from './compose/subjects.ts'
+import { onEntitlementsChanged, type EntitlementListener } from './compose/entitlement-changes.ts'
 import { createConfirm, type ConfirmRequest } from './compose/confirm.ts'
 import type { HookledgerOptions } from './compose/options.ts'
 import { HookledgerError } from './core/errors.ts'
@@ -21,6 +23,12 @@ import { logSignals } from './observe/log.ts'
 import type { Executor, Statement } from './postgres/executor.ts'
 import type { StripeEvents } from './providers/stripe-event-types.ts'
 import type { GrantEnd, GrantRequest } from './workflow/grant.ts'
+import type {
+  CustomerLink,
+  LinkAnswer,
+  MergeAnswer,
+  SubjectMerge,
+} from './workflow/subject-acts.ts'
 import type { Opening as OpenOrder, OpeningAnswer as OpenOrderResult } from './workflow/opening.ts'
 import type { AppOperation } from './workflow/outbox-port.ts'
 import { defineUntypedWorkflow, type DefineWorkflow } from './workflow/define-workflow.ts'
@@ -85,6 +93,22 @@ export interface Hookledger {
    */
   endGrant(tx: TransactionLike, end: GrantEnd): Promise<GrantEnding>
   /**
+   * Says which subject a provider's customer is, in the app's own transaction; events that wait for it are
+   * decided once that commits. `existed`: it was linked with this subject before.
+   *
+   * @throws HookledgerError HKL_SUBJECT_LINKED where another subject is linked and `replace` is not true,
+   * HKL_SUBJECT_INVALID saying what is wrong
+   * @example await hookledger.linkCustomer(client, { source: 'stripe', customer, subject: `org:${org.id}`, reason: 'checkout', actor: 'app' })
+   */
+  linkCustomer(tx: TransactionLike, link: CustomerLink): Promise<LinkAnswer>
+  /**
+   * Makes two subjects one, in the app's own transaction: what `from` has and will be granted is `into`'s
+   * from now on. It cannot be taken back.
+   *
+   * @throws HookledgerError HKL_SUBJECT_INVALID saying what is wrong
+   */
+  mergeSubjects(tx: TransactionLike, merge: SubjectMerge): Promise<MergeAnswer>
+  /**
    * For a success page that is faster than the webhook: asks the provider about one record, decides what it
    * says where that can be done at once, and answers only for the order and the subject that are named.
    *
@@ -92,11 +116,17 @@ export interface Hookledger {
    * @example await hookledger.confirm({ source: 'stripe', reference: { kind: 'checkout.session', id }, order, subject: `user:${user.id}` })
    */
   confirm(request: ConfirmRequest): Promise<Confirmation>
-  /** What a subject may use now. */
+  /** What a subject may use now; of one that was merged, what the subject that it became may use. */
   entitlements(subject: string): Promise<CurrentEntitlement[]>
+  /**
+   * Calls a function after the commit of every change of what a subject may use that this process makes or tells
+   * of; answers what stops it. It is called once, with nothing repeated: what must reach another system goes
+   * through `entitlementChanges: { to }`.
+   */
+  onEntitlementsChanged(listener: EntitlementListener): () => void
   /** Decides and sends what is due within a budget, for hosts with no long-lived worker. */
   runOnce(options: { readonly budgetMs: number }): Promise<RunOnceResult>
-  /** Checks, registers and starts a worker, a dispatcher and a reconciler in this process. */
+  /** Checks, registers and starts a worker, a dispatcher, a gatherer and a reconciler in this process. */
   start(options?: { readonly loops?: number }): Promise<void>
   /** Stops them, finishing what is in hand within `timeoutMs` (default 10 s), and closes what was opened. */
   stop(options?: { readonly timeoutMs?: number }): Promise<void>
@@ -122,6 +152,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   if (options.log !== undefined) logSignals(parts.signals, options.log)
   let worker: Awaited<ReturnType<HookledgerParts['worker']>> | undefined
   let dispatcher: Awaited<ReturnType<HookledgerParts['dispatcher']>> | undefined
+  let gatherer: Awaited<ReturnType<HookledgerParts['gatherer']>> | undefined
   let reconciler: Awaited<ReturnType<HookledgerParts['reconciler']>> | undefined
   let heartbeat: ReturnType<HookledgerParts['heartbeat']> | undefined
   const outbox: Outbox = Object.freeze({
@@ -145,17 +176,24 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       giveAway(parts.database(), appExecutor(tx), grant),
     endGrant: (tx: TransactionLike, end: GrantEnd) =>
       endGiven(parts.database(), appExecutor(tx), end),
+    linkCustomer: (tx: TransactionLike, link: CustomerLink) =>
+      linkCustomer({ db: parts.database(), config: parts.config }, appExecutor(tx), link),
+    mergeSubjects: (tx: TransactionLike, merge: SubjectMerge) =>
+      mergeSubjects(parts.database(), appExecutor(tx), merge),
     confirm: createConfirm(parts),
     entitlements: (subject: string) => currentEntitlements(parts.database(), subject),
+    onEntitlementsChanged: (listener: EntitlementListener) => listening(parts, listener),
     runOnce: (budget: { readonly budgetMs: number }) => parts.runOnce(budget),
     start: async (starting: { readonly loops?: number } = {}) => {
       if (worker !== undefined) return
       await parts.register()
       worker = await parts.worker(starting)
       dispatcher = await parts.dispatcher()
+      gatherer = parts.asksProviders ? await parts.gatherer() : undefined
       reconciler = await parts.reconciler()
       await worker.start()
       dispatcher.start()
+      gatherer?.start()
       reconciler.start()
       heartbeat = parts.heartbeat(['work', 'dispatch', 'reconcile'])
       heartbeat.start()
@@ -165,18 +203,27 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       await Promise.all([
         worker?.stop(timeoutMs),
         dispatcher?.stop(timeoutMs),
+        gatherer?.stop(timeoutMs),
         reconciler?.stop(timeoutMs),
       ])
       await heartbeat?.stop()
       worker = undefined
       dispatcher = undefined
+      gatherer = undefined
       reconciler = undefined
       heartbeat = undefined
       await parts.close()
     },
   })
   partsByHookledger.set(hookledger, parts)
+  const { entitlementChanges } = options
+  if (typeof entitlementChanges === 'function') listening(parts, entitlementChanges)
   return hookledger
+}
+
+function listening(parts: HookledgerParts, listener: EntitlementListener): () => void {
+  const { signals } = parts
+  return onEntitlementsChanged({ db: () => parts.database(), signals }, listener)
 }
 
 async function open(

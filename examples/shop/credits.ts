@@ -1,16 +1,28 @@
 /**
- * Credits for subscriptions, in the shop's own table: one for each whole unit of currency of every
- * invoice paid. The invoice is the key, so that no redelivery and no second event can credit it twice.
+ * Credits for subscriptions, in the shop's own tables: one for each whole unit of currency of every invoice
+ * paid. The invoice is the key, so that no redelivery and no second event can credit it twice; a refund takes
+ * back the credits of the invoice that it refunds, and of no other.
  */
+import { addCredits, keepCredits, takeCredits } from './credit-entries.ts'
 import { creditHistories } from './histories.ts'
 import {
+  defer,
   defineWorkflow,
+  effect,
   fulfill,
   idOf,
   money,
+  name,
   notOurs,
   orderId,
+  paymentOf,
+  paymentsOf,
+  reverse,
   skip,
+  stripeNames,
+  subscriptionMetadataOf,
+  subscriptionOf,
+  waitFor,
   wholeUnits,
 } from 'hookledger'
 
@@ -24,62 +36,79 @@ export const credits = defineWorkflow('credits', {
   accepts: () => true,
   histories: creditHistories,
   effects: {
-    credits: {
-      // runs in the same transaction as the effect's row: both or none
-      apply: async ({ db, effect }) => {
-        await db.query(
-          `insert into shop.accounts as a (account_id, credits) values ($1, $2::bigint)
-           on conflict (account_id) do update set credits = a.credits + excluded.credits`,
-          [effect.data['account'], effect.data['credits']],
-        )
-      },
-    },
-  },
-}).on('invoice.paid', {
-  order: ({ event: { data } }) => {
-    const subscription = subscriptionOf(data.object)
-    if (subscription === null) return notOurs('it is not of a subscription')
-    if (accountOf(data.object) === undefined) return notOurs('it names no account of the shop')
-    return orderId(subscription)
-  },
-  decide: ({ event: { data } }) => {
-    const paid = money(data.object.amount_paid, data.object.currency)
-    const earned = wholeUnits(paid)
-    if (earned === 0n) return skip('nothing was paid')
-    return fulfill({
-      to: 'open',
-      effects: [
-        {
-          type: 'credits',
-          reference: data.object.id,
-          amount: paid,
-          data: { account: accountOf(data.object), credits: earned.toString() },
-        },
-      ],
-    })
+    // run in the same transaction as the effect's row: both or none
+    credits: { apply: addCredits },
+    payment: {},
+    refund: { apply: takeCredits, reverse: keepCredits },
   },
 })
+  .on('invoice.paid', {
+    order: ({ event: { data } }) => {
+      const subscription = subscriptionOf(data.object)
+      if (subscription === null) return notOurs('it is not of a subscription')
+      if (accountOf(data.object) === undefined) return notOurs('it names no account of the shop')
+      return orderId(subscription)
+    },
+    learn: ({ event: { data } }) => stripeNames(data.object),
+    decide: ({ event: { data } }) => {
+      const paid = money(data.object.amount_paid, data.object.currency)
+      // invoices of older versions of Stripe's API name what paid them; `invoice_payment.paid` does today
+      const payments = paymentsOf(data.object).map((id) => paidBy(id, data.object.id))
+      if (wholeUnits(paid) === 0n) {
+        return payments.length === 0 ? skip('nothing was paid') : fulfill({ effects: payments })
+      }
+      const account = accountOf(data.object)
+      const credited = wholeUnits(paid).toString()
+      const facts = { account, credits: credited }
+      const { id: reference } = data.object
+      return fulfill({
+        to: 'open',
+        effects: [{ type: 'credits', reference, amount: paid, data: facts }, ...payments],
+      })
+    },
+  })
+  .on('invoice_payment.paid', {
+    order: ({ event: { data } }) => waitFor([name('invoice', data.object.invoice)]),
+    learn: ({ event: { data } }) => stripeNames(data.object),
+    // invoices that are none of the shop's have payments too
+    unclaimed: 'ignore',
+    unclaimedAfterMs: 60_000,
+    decide: ({ event: { data } }) => {
+      const invoice = idOf(data.object.invoice)
+      const payment = paymentOf({ payment: data.object.payment })
+      if (invoice === null || payment === null) return skip('it was paid outside of Stripe')
+      return fulfill({ effects: [paidBy(payment, invoice)] })
+    },
+  })
+  .on(['refund.created', 'refund.updated', 'refund.failed'], {
+    order: ({ event: { data } }) => waitFor(stripeNames(data.object)),
+    unclaimed: 'ignore',
+    decide: ({ event: { data }, effects }) => {
+      const { id: reference, status, amount, currency } = data.object
+      if (status === 'failed' || status === 'canceled')
+        return reverse({ of: { type: 'refund', reference } })
+      if (status !== 'succeeded') return skip(`the refund is ${status ?? 'not decided yet'}`)
+      const payment = paymentOf(data.object) ?? ''
+      const paid = effects.find((each) => each.type === 'payment' && each.reference === payment)
+      if (paid === undefined) return defer({ missing: effect('payment', payment) })
+      const { invoice } = paid.data
+      return fulfill({
+        effects: [
+          { type: 'refund', reference, amount: money(amount, currency), data: { invoice } },
+        ],
+      })
+    },
+  })
 
-interface InvoiceLike {
-  readonly parent?: {
-    readonly subscription_details?: {
-      readonly subscription?: Parameters<typeof idOf>[0]
-      readonly metadata?: Readonly<Record<string, string>> | null
-    } | null
-  } | null
-  readonly metadata?: Readonly<Record<string, string>> | null
+/** The fact that connects a payment with the invoice that it paid. */
+function paidBy(payment: string, invoice: string) {
+  return { type: 'payment', reference: payment, data: { invoice } } as const
 }
 
-/** Today's invoices name their subscription in `parent`, older ones on top. */
-function subscriptionOf(invoice: InvoiceLike): string | null {
-  const older =
-    'subscription' in invoice ? (invoice.subscription as Parameters<typeof idOf>[0]) : null
-  return idOf(invoice.parent?.subscription_details?.subscription) ?? idOf(older)
-}
-
-function accountOf(invoice: InvoiceLike): string | undefined {
-  return (
-    invoice.metadata?.['account_id'] ??
-    invoice.parent?.subscription_details?.metadata?.['account_id']
-  )
+function accountOf(
+  invoice: Parameters<typeof subscriptionMetadataOf>[0] & {
+    readonly metadata?: Readonly<Record<string, string>> | null
+  },
+): string | undefined {
+  return invoice.metadata?.['account_id'] ?? subscriptionMetadataOf(invoice)['account_id']
 }

@@ -5,6 +5,7 @@ import {
   checkoutSessionCompleted,
   checkoutSessionExpired,
   invoicePaid,
+  invoicePaymentPaid,
   paymentIntentSucceeded,
   refundCreated,
   refundFailed,
@@ -65,6 +66,14 @@ export const histories = [
 const subscription = 'sub_h1'
 const january = { id: 'in_january', subscription, metadata: { account_id: 'acc_1' }, amount: 2000 }
 
+const february = { ...january, id: 'in_february' }
+const paidBy = (invoice: string, paymentIntent: string) => ({
+  invoice,
+  paymentIntent,
+  amount: 2000,
+})
+const refund = { id: 're_january', paymentIntent: 'pi_january', amount: 2000 }
+
 /** Histories of one subscription's invoices. */
 export const creditHistories = [
   {
@@ -73,6 +82,26 @@ export const creditHistories = [
       invoicePaid(january),
       invoicePaid({ ...january, id: 'in_february' }),
       invoicePaid({ ...january, id: 'in_march', amount: 0 }),
+    ],
+  },
+  {
+    name: 'one month of two refunded',
+    events: [
+      invoicePaid(january),
+      invoicePaymentPaid(paidBy('in_january', 'pi_january')),
+      invoicePaid(february),
+      invoicePaymentPaid(paidBy('in_february', 'pi_february')),
+      refundCreated(refund),
+    ],
+  },
+  {
+    name: 'refunded in parts, and one of them failed',
+    events: [
+      invoicePaid(january),
+      invoicePaymentPaid(paidBy('in_january', 'pi_january')),
+      refundCreated({ ...refund, amount: 950 }),
+      refundCreated({ ...refund, id: 're_rest', amount: 1050 }),
+      refundFailed({ ...refund, id: 're_rest', amount: 1050 }),
     ],
   },
 ]

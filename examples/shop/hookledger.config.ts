@@ -1,5 +1,6 @@
-/** The shop: one object, used by the app and by the command line alike. */
+/** The shop and its subscriptions: one object, used by the app and by the command line alike. */
 import { createHookledger, handle, stripe } from 'hookledger'
+import { saas } from '../saas/saas.ts'
 import { credits } from './credits.ts'
 import { emailDestination } from './email-destination.ts'
 import { license } from './license.ts'
@@ -8,6 +9,9 @@ const env = process.env
 
 // The simulated provider lists what it made after a second, not after minutes: nobody waits that long to see it.
 const quickly = { everyMs: 5_000, lagMs: 5_000, overlapMs: 60_000, callsPerSecond: 100 }
+
+// nor is it as strict as Stripe about how often it is asked
+const hastily = { callsPerSecond: 200, callsPerSecondPerAccount: 200 }
 
 export const hookledger = createHookledger({
   environment: 'test',
@@ -20,8 +24,10 @@ export const hookledger = createHookledger({
     }),
   },
   destinations: { email: emailDestination(env['SHOP_EMAIL_URL']) },
-  workflows: [license, credits],
-  ...(env['STRIPE_API_BASE'] && { reconcile: quickly }),
+  workflows: [license, credits, saas],
+  // an organization with two team subscriptions has the seats of both
+  entitlements: { team: 'sum' },
+  ...(env['STRIPE_API_BASE'] && { reconcile: quickly, gather: hastily }),
   handlers: [
     // the plain form: an event that concerns no order, handled once, in Hookledger's transaction
     handle('stripe', 'customer.updated', async ({ event, db }) => {

@@ -256,7 +256,13 @@ export class DevSession {
       log,
       closing: this.#closing,
       // without a simulation a person says when the simulated provider is asked: hookledger reconcile
-      roles: { receive: true, work: true, dispatch: true, reconcile: options.simulated !== null },
+      roles: {
+        receive: true,
+        work: true,
+        gather: true,
+        dispatch: true,
+        reconcile: options.simulated !== null,
+      },
       host: options.host,
       port: options.port ?? defaultPort,
       ...(options.port === undefined ? { otherPort: 0 } : {}),

@@ -70,7 +70,7 @@ function differenceText({
 }
 
 function reportText(report: DryRunReport): string {
-  const { events, orders, differences, not_run: notRun, expired } = report
+  const { events, orders, differences, not_run: notRun, expired, unanswered } = report
   const more = expired.events > expired.examples.length ? ', …' : ''
   return [
     `${plural(events, 'event')} and ${plural(orders, 'order')} since ${report.since} decided again; nothing was written`,
@@ -78,6 +78,11 @@ function reportText(report: DryRunReport): string {
       ? []
       : [
           `${plural(expired.events, 'event')} without a body (payload expired) count as they were decided: ${expired.examples.join(', ')}${more}`,
+        ]),
+    ...(unanswered.events === 0
+      ? []
+      : [
+          `${plural(unanswered.events, 'event')} whose provider's answer is not kept count as they were decided: ${unanswered.examples.join(', ')}${unanswered.events > unanswered.examples.length ? ', …' : ''}`,
         ]),
     ...(notRun === 0 ? [] : [`${plural(notRun, 'event')} of plain handlers, which were not run`]),
     differences === 0

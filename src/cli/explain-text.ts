@@ -1,5 +1,6 @@
 /** An explanation as a person reads it: what it is now, then the story, then what is still open. */
 import type { ExplainedRecord, Explanation } from '../report/explain.ts'
+import { openLook } from '../report/look-story.ts'
 import { openStates } from '../report/operations.ts'
 import { nextStep, operationName } from '../report/operation-story.ts'
 import type { EventView, OperationRecord } from '../report/record-views.ts'
@@ -91,6 +92,7 @@ const marks: Readonly<Record<TimelineEntry['what'], string>> = {
   decided: '▸',
   recorded: '·',
   called: '→',
+  looked: '◦',
   found: '!',
   repaired: '»',
   verified: '✓',
@@ -194,8 +196,10 @@ function openLines(record: ExplainedRecord, style: Style): string[] {
       .map((event) => {
         const next =
           event.next_attempt_at === null ? '' : `, next attempt ${relative(event.next_attempt_at)}`
-        return `${event.event_type} ${event.event_id} is pending${event.last_error === null ? '' : ` after ${event.last_error}`}${next}`
+        const waits = event.waits_for === null ? '' : `: waits for ${event.waits_for}`
+        return `${event.event_type} ${event.event_id} is pending${waits}${event.last_error === null ? '' : ` after ${event.last_error}`}${next}`
       }),
+    ...record.looks.map(openLook).filter((line) => line !== null),
     ...record.operations
       .filter((operation) => openStates.includes(operation.state))
       .map((operation) => openOperation(operation, style)),

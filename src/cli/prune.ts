@@ -14,6 +14,8 @@ interface PruneReport {
   readonly rejections_dropped: number
   /** Requests of finished operations, past the time in which their key is known. */
   readonly requests_dropped: number
+  /** Answers of providers, past the time that bodies are kept. */
+  readonly evidence_dropped: number
 }
 
 /** The command. */
@@ -35,6 +37,7 @@ function reportOf(report: UpkeepReport): PruneReport {
     identities_dropped: report.identitiesDropped,
     rejections_dropped: report.rejectionsDropped,
     requests_dropped: report.requestsDropped,
+    evidence_dropped: report.evidenceDropped,
   }
 }
 
@@ -43,6 +46,6 @@ function pruneText(report: PruneReport): string {
     `${report.partitions_made} day partitions made, ${report.partitions_dropped} dropped with their bodies`,
     `${report.bodies_held} bodies of unfinished events were moved aside first`,
     `${report.identities_dropped} identities and ${report.rejections_dropped} counts of refusals dropped`,
-    `${report.requests_dropped} requests of finished operations dropped; their hashes stay`,
+    `${report.requests_dropped} requests of finished operations and ${report.evidence_dropped} answers of providers dropped; their hashes stay`,
   ].join('\n')
 }

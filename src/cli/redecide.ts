@@ -31,7 +31,9 @@ export async function runRedecide(request: RedecideRequest): Promise<ExitCode> {
   return withDatabase(world, request.config, async (_, { parts }) => {
     try {
       const { work } = await parts.contexts()
-      const redecider = createRedecider(work, parts.signals)
+      const redecider = createRedecider(work, parts.signals, (keys, ms) =>
+        parts.gatherNow(keys, ms),
+      )
       const planned = await redecider.plan(event, { reason, actor })
       if (planned.kind === 'recorded') return recorded(out, event.id, planned.decision)
       const { plan } = planned

@@ -19,6 +19,7 @@ import { WorkProcess } from './work-process.ts'
 export interface Roles {
   readonly receive: boolean
   readonly work: boolean
+  readonly gather: boolean
   readonly dispatch: boolean
   readonly reconcile: boolean
 }
@@ -94,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 }
 
 /** What the worker process does. */
-const workerRoles = ['work', 'dispatch', 'reconcile'] as const
+const workerRoles = ['work', 'gather', 'dispatch', 'reconcile'] as const
 
 async function listen(
   options: ServeOptions,

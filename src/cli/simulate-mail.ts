@@ -9,7 +9,7 @@ import { compareMail, type EmailOperation } from '../testing/simulation/mail-com
 
 /** What became of the emails; the keys are what `--json` prints. */
 export interface MailReport {
-  /** One a license and one a refund. */
+  /** One a license, one a refund, and one a paid invoice of an organization. */
   readonly operations: number
   /** Of them, by state. */
   readonly states: Readonly<Record<string, number>>
@@ -29,8 +29,8 @@ export interface MailService {
   readonly faults: Readonly<Partial<Record<MailFault, number>>>
 }
 
-/** The effects of the shop that send an email. */
-const emailed = ['license', 'refund']
+/** The effects of the demo that send an email. */
+const emailed = ['license', 'refund', 'credits']
 
 /** Whether no email is under way or will be tried by itself. */
 export async function isMailSettled(db: Database): Promise<boolean> {
@@ -41,7 +41,7 @@ export async function isMailSettled(db: Database): Promise<boolean> {
   return row?.open === false
 }
 
-/** Reports on all emails. Each license and refund of these orders must have one. */
+/** Reports on all emails. Each license, refund and paid invoice of these orders must have one. */
 export async function reportMail(
   db: Database,
   orders: readonly string[],

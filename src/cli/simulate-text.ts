@@ -6,6 +6,7 @@ import type { SimulationCounts } from '../testing/simulation/simulation-report.t
 import type { Style } from './output.ts'
 import type { MailReport, MailService } from './simulate-mail.ts'
 import type { ReconciliationReport } from './simulate-reconciliation.ts'
+import type { TeamsReport } from './simulate-teams.ts'
 import { columns, duration, plural } from './table.ts'
 
 /** What a simulation came to; the keys are what `--json` prints. */
@@ -14,6 +15,8 @@ export interface SimulationReport {
   readonly elapsed_ms: number
   readonly now: StatusReport
   readonly effects: readonly EffectCount[]
+  /** The organizations' subscriptions; null where nobody subscribed. */
+  readonly teams: TeamsReport | null
   readonly emails: MailReport
   readonly reconciliation: ReconciliationReport
   /** Orders about which the database and the provider's own objects disagree, one line each; what was tampered with apart. */
@@ -52,10 +55,12 @@ function whatCame({ counts, now, elapsed_ms: elapsedMs }: SimulationReport): str
   const { total, duplicates } = now.deliveries
   // what a pass found before, or instead of, a delivery
   const listed = now.events.total - (total - duplicates)
+  const organizations =
+    counts.organizations === 0 ? '' : `, ${plural(counts.organizations, 'organization')}`
   return [
     [
       '  simulated',
-      `${counts.orders} orders and ${counts.subscriptions} subscriptions in ${duration(elapsedMs)}`,
+      `${counts.orders} orders and ${counts.subscriptions} subscriptions of the shop${organizations} in ${duration(elapsedMs)}`,
     ],
     [
       '  sent',
@@ -68,7 +73,7 @@ function whatCame({ counts, now, elapsed_ms: elapsedMs }: SimulationReport): str
   ]
 }
 
-function whatBecame({ now, effects, emails }: SimulationReport, style: Style): string[][] {
+function whatBecame({ now, effects, teams, emails }: SimulationReport, style: Style): string[][] {
   const states = now.orders.map(
     (each) =>
       `${each.orders} ${each.state}${each.workflow === 'license' ? '' : ` (${each.workflow})`}`,
@@ -80,6 +85,7 @@ function whatBecame({ now, effects, emails }: SimulationReport, style: Style): s
       `${list(effects.map((each) => `${each.effects} ${each.effect_type}`))}, each exactly once`,
     ],
     ['  entitlements', `${now.entitlements.active} active`],
+    ...(teams === null ? [] : teamLines(teams)),
     ['  emails', emailsText(emails, style)],
     ...(emails.service === null
       ? []
@@ -87,6 +93,21 @@ function whatBecame({ now, effects, emails }: SimulationReport, style: Style): s
           ['  mail faults', faultsText(emails.service)],
           ['  called again', `${plural(emails.service.absorbed, 'duplicate')} absorbed by the key`],
         ]),
+  ]
+}
+
+/** How the subscriptions were followed: what was asked, and what that makes. */
+function teamLines(teams: TeamsReport): string[][] {
+  const states = Object.entries(teams.states).map(([state, count]) => `${count} ${state}`)
+  return [
+    [
+      '  subscriptions',
+      `${teams.subscriptions} of ${plural(teams.organizations, 'organization')}: ${list(states)}; ${plural(teams.seats, 'seat')}, ${plural(teams.credits, 'credit')}`,
+    ],
+    [
+      '  looked at',
+      `${plural(teams.hints, 'event')} said "look again": ${plural(teams.requests, 'request')} to the provider`,
+    ],
   ]
 }
 
@@ -139,15 +160,18 @@ function whatWasFound({ now, reconciliation }: SimulationReport, style: Style): 
 }
 
 function whatHolds(
-  { differences, emails, audit, reconciliation }: SimulationReport,
+  { differences, teams, emails, audit, reconciliation }: SimulationReport,
   style: Style,
 ): string[][] {
+  const all = [...differences, ...(teams?.differences ?? []), ...emails.differences]
   const known =
     audit.known === 0 ? '' : `; ${plural(audit.known, 'row')} that open findings name already`
   return [
     [
       '  compared',
-      compared([...differences, ...emails.differences], reconciliation, emails, style),
+      all.length === 0
+        ? style.good(agreed(teams, reconciliation, emails))
+        : style.bad(differing(all)),
     ],
     [
       '  audit',
@@ -192,26 +216,27 @@ function faultsText({ faults }: MailService): string {
 
 const shownDifferences = 5
 
-function compared(
-  differences: readonly string[],
+function agreed(
+  teams: TeamsReport | null,
   { tampered }: ReconciliationReport,
   { service }: MailReport,
-  style: Style,
 ): string {
-  if (differences.length === 0) {
-    const others = tampered.length === 0 ? 'every order' : 'every other order'
-    const emails = service === null ? '' : ", every email is in the mail service's own log once"
-    return style.good(`${others} is what the provider's own records say${emails}`)
-  }
+  const orders = tampered.length === 0 ? 'every order' : 'every other order'
+  const subscriptions = teams === null ? '' : ' and every subscription'
+  const emails = service === null ? '' : ", every email is in the mail service's own log once"
+  return `${orders}${subscriptions} is what the provider's own records say${emails}`
+}
+
+function differing(differences: readonly string[]): string {
   const more =
     differences.length > shownDifferences
       ? ` and ${differences.length - shownDifferences} more`
       : ''
-  return style.bad(`${differences.slice(0, shownDifferences).join('; ')}${more}`)
+  return `${differences.slice(0, shownDifferences).join('; ')}${more}`
 }
 
 function nextThings(
-  { examples, emails_url: emailsUrl, reconciliation }: SimulationReport,
+  { examples, teams, emails_url: emailsUrl, reconciliation }: SimulationReport,
   program: string,
 ): string[][] {
   const [first = '1001', second, third] = examples
@@ -225,6 +250,9 @@ function nextThings(
     ...(third === undefined
       ? []
       : [[`  ${program} explain ${third}`, 'one that paid less than it costs']]),
+    ...(teams === null || teams.example === null
+      ? []
+      : [[`  ${program} explain ${teams.example}`, 'a subscription, and each look at it']]),
     [`  ${program} status`, 'how much is in which state'],
     [`  ${program} findings`, 'what differs, and who answers for it'],
     ...(tampered === undefined || finding === undefined

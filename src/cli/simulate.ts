@@ -24,6 +24,7 @@ import type { Project } from './project.ts'
 import type { Mail } from './mail.ts'
 import type { Provider } from './provider.ts'
 import { isMailSettled, reportMail } from './simulate-mail.ts'
+import { reportTeams, subscriptionsOf } from './simulate-teams.ts'
 import {
   isReconciledPast,
   reportReconciliation,
@@ -55,6 +56,8 @@ const reconcileMs = 30_000
 const listLagMs = 1000
 /** One order of so many is tampered with. */
 const ordersPerTampering = 50
+/** One organization subscribes for so many orders. */
+const ordersPerOrganization = 10
 /** The share of calls to the simulated mail service that go wrong. */
 const mailFaultShare = 0.2
 
@@ -81,6 +84,9 @@ export async function simulate(options: SimulateOptions): Promise<void> {
     double,
     sender,
     orders: options.orders,
+    organizations: hasTeams(options.project)
+      ? Math.ceil(options.orders / ordersPerOrganization)
+      : 0,
     seed,
     signal,
     chances: demoChances,
@@ -103,10 +109,15 @@ export async function simulate(options: SimulateOptions): Promise<void> {
   out.text('simulation finished')
 }
 
+/** Whether the configuration is the demo's own, with the subscriptions of organizations. */
+function hasTeams({ parts }: Project): boolean {
+  return parts.config.workflows.some((workflow) => workflow.name === 'saas')
+}
+
 function progressText(progress: SimulationProgress): string {
   const { begun, total, deliveries, acknowledged, failedAttempts } = progress
   const failed = failedAttempts === 0 ? '' : `, ${failedAttempts} to be sent again`
-  return `simulating: ${begun} of ${total} orders and subscriptions, ${deliveries} deliveries sent, ${acknowledged} answered 200${failed}`
+  return `simulating: ${begun} of ${total} orders and subscribers, ${deliveries} deliveries sent, ${acknowledged} answered 200${failed}`
 }
 
 /** The shop's own checkout. */
@@ -172,7 +183,7 @@ async function persistently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 async function reportOf(
-  { db, project, mail }: SimulateOptions,
+  { db, project, mail, provider: { double } }: SimulateOptions,
   result: SimulationResult,
   seeded: Seeded,
   past: string,
@@ -188,7 +199,12 @@ async function reportOf(
     elapsed_ms: result.elapsedMs,
     now,
     effects: await countEffects(db),
-    emails: await reportMail(db, [...result.outcomes.keys()], mail.double),
+    teams: await reportTeams(db, double, result.organizations),
+    emails: await reportMail(
+      db,
+      [...result.outcomes.keys(), ...subscriptionsOf(double, result.organizations)],
+      mail.double,
+    ),
     reconciliation: await reportReconciliation(db, seeded, past),
     differences: (await differencesOf(db, result))
       .filter(({ id }) => !tampered.has(id))

@@ -12,7 +12,7 @@ import { openProject } from './project.ts'
 import { serve, type Roles, type Serving } from './serve.ts'
 import { listenForShutdown } from './shutdown.ts'
 
-const knownRoles = ['receive', 'work', 'dispatch', 'reconcile'] as const
+const knownRoles = ['receive', 'work', 'gather', 'dispatch', 'reconcile'] as const
 const defaultPort = 4000
 const defaultHost = '127.0.0.1'
 /** Milliseconds for what is in hand at the end. */
@@ -23,7 +23,7 @@ export const startCommand: CommandDef = command(
   {
     name: 'start',
     description:
-      'The stand-alone server: receives; works, dispatches and reconciles in a process of its own',
+      'The stand-alone server: receives; works, gathers, dispatches and reconciles in a process of its own',
   },
   {
     roles: {
@@ -95,6 +95,7 @@ function rolesOf(names: readonly string[]): Roles {
   return {
     receive: names.includes('receive'),
     work: names.includes('work'),
+    gather: names.includes('gather'),
     dispatch: names.includes('dispatch'),
     reconcile: names.includes('reconcile'),
   }

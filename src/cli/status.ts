@@ -49,6 +49,7 @@ export function statusText(report: StatusReport, style: Style): string {
     `${plural(report.entitlements.active, 'active entitlement')}`,
     ...ordersText(report),
     ...destinationsText(report),
+    ...gatheringText(report.gathering),
     ...reconciliationText(report.reconciliation),
     ...shadowText(report.shadow),
     ...findingsText(report),
@@ -61,6 +62,7 @@ function split(pending: StatusReport['pending']): string {
   const parts = [
     pending.delayed === 0 ? '' : `${pending.delayed} to be tried again`,
     pending.suspects === 0 ? '' : `${pending.suspects} suspects`,
+    pending.gathering === 0 ? '' : `${pending.gathering} waiting for an answer`,
   ]
   return joined(...parts)
 }
@@ -94,6 +96,21 @@ function destinationsText(report: StatusReport): string[] {
   return ['', columns([head, ...rows], [1, 2, 3, 4])]
 }
 
+function gatheringText(gathering: StatusReport['gathering']): string[] {
+  if (gathering === null) return []
+  const { requests, failing, oldest_age_ms: age, last_error: error, paused } = gathering
+  const failed = failing === 0 ? '' : `${failing} failing${error === null ? '' : ` (${error})`}`
+  const oldest = age === null ? '' : `oldest ${duration(age)}`
+  return [
+    '',
+    `providers: ${joined(`${plural(requests, 'request')} open`, oldest, failed)}`,
+    ...paused.map(
+      (each) =>
+        `  ${each.budget} is left alone until ${moment(each.until)} after ${plural(each.failures, 'failure')} in a row`,
+    ),
+  ]
+}
+
 function findingsText(report: StatusReport): string[] {
   if (report.findings.length === 0) return ['', 'no open findings']
   const rows = report.findings.map((each) => [
@@ -120,16 +137,26 @@ function rejectionsText(report: StatusReport): string[] {
 function adviceOf(report: StatusReport): string[] {
   const overdue = report.findings.reduce((sum, each) => sum + each.overdue, 0)
   const stuck =
-    report.events.pending > 0 &&
+    report.events.pending > report.pending.gathering &&
     (report.pending.oldest_age_ms ?? 0) > 60_000 &&
     report.workers.decided_last_minute === 0
   const asking = report.destinations.reduce((sum, each) => sum + each.asking, 0)
+  const unasked =
+    report.gathering !== null &&
+    report.gathering.failing === 0 &&
+    report.gathering.paused.length === 0 &&
+    (report.gathering.oldest_age_ms ?? 0) > 60_000
   const late = report.destinations.filter(
     (each) => (each.oldest_due_age_ms ?? 0) > 60_000 && each.closed_until === null,
   )
   const advice = [
     ...(stuck
       ? ['nothing is being worked on: is a worker running? (hookledger start --roles work)']
+      : []),
+    ...(unasked
+      ? [
+          'nothing is being asked of providers: does a gatherer run? (hookledger start --roles gather)',
+        ]
       : []),
     ...(report.events.dead > 0
       ? [`${plural(report.events.dead, 'dead event')}: hookledger dead list`]

@@ -3,7 +3,7 @@ import type { LogLevel } from '../observe/log.ts'
 import type { MeterReadings } from '../observe/meter-buffer.ts'
 
 /** What a worker process does. */
-export type WorkRole = 'work' | 'dispatch' | 'reconcile'
+export type WorkRole = 'work' | 'gather' | 'dispatch' | 'reconcile'
 
 /** To the worker. */
 export type WorkOrder =

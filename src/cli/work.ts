@@ -1,5 +1,5 @@
 /**
- * The worker process of `dev` and `start`: decides, dispatches and reconciles until the channel to its parent closes.
+ * The worker process of `dev` and `start`: decides, gathers, dispatches and reconciles until the channel to its parent closes.
  * Signals of the terminal are the parent's to answer; a watchdog ends it when an event blocks it.
  */
 import type { CommandDef } from 'citty'
@@ -28,7 +28,7 @@ export const workCommand: CommandDef = command(
       default: 'warn',
     },
     pretty: { type: 'boolean', description: 'Log lines for a person' },
-    roles: { type: 'string', description: 'work, dispatch, reconcile, with commas' },
+    roles: { type: 'string', description: 'work, gather, dispatch, reconcile, with commas' },
   },
   async ({ args, list, world }) => {
     if (process.send === undefined) throw usageError('internal-work is started by dev and start')
@@ -48,6 +48,7 @@ export const workCommand: CommandDef = command(
     const roles = list('roles')
     const running: Running = {
       ...(roles.includes('work') && { work: await startWork(parts) }),
+      ...(roles.includes('gather') && { gather: await startGather(parts) }),
       ...(roles.includes('dispatch') && { dispatch: await startDispatch(parts) }),
       ...(roles.includes('reconcile') && { reconcile: await startReconcile(parts) }),
     }
@@ -91,6 +92,14 @@ async function startDispatch(parts: Parts): Promise<RunningRole> {
   const dispatcher = await parts.dispatcher()
   dispatcher.start()
   return { wake: () => dispatcher.wake(), stop: (timeoutMs) => dispatcher.stop(timeoutMs) }
+}
+
+/** Asks the providers, where any workflow looks at them. A request that dies with this process is made anew. */
+async function startGather(parts: Parts): Promise<RunningRole> {
+  if (!parts.asksProviders) return { wake: () => {}, stop: () => Promise.resolve() }
+  const gatherer = await parts.gatherer()
+  gatherer.start()
+  return { wake: () => gatherer.wake(), stop: (timeoutMs) => gatherer.stop(timeoutMs) }
 }
 
 /** Compares with the providers on its schedule. */

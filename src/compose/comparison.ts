@@ -4,6 +4,7 @@
  */
 import type { Signals } from '../core/signals.ts'
 import { foldBatch, namesOf, settleAll } from '../inbox/plan-batch.ts'
+import { customersFor } from './customers-for.ts'
 import { closedPart, findingId, findingsPart } from '../ledger/findings.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { readOrders } from '../ledger/read-orders.ts'
@@ -49,7 +50,12 @@ export function comparisonOf(parts: ComparisonParts): WiredComparison {
   const preview = createPreview({
     db,
     ledger: reads,
-    planning: { namesOf, settleAll, foldBatch },
+    planning: {
+      namesOf,
+      settleAll,
+      foldBatch,
+      withCustomers: (tx, claims) => customersFor(db, tx, claims),
+    },
     findings: sql,
     registry,
     environment,

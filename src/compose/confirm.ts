@@ -36,6 +36,9 @@ export interface ConfirmParts {
   readonly signals: Signals
   contexts(): Promise<{ readonly work: WorkContext }>
   workOff(keys: readonly bigint[]): Promise<void>
+  /** Whether any workflow asks providers before it decides. */
+  readonly asksProviders: boolean
+  gatherNow(keys: readonly bigint[], budgetMs: number): Promise<boolean>
 }
 
 /** The one function of the success page. */
@@ -62,7 +65,12 @@ export function createConfirm(parts: ConfirmParts): Confirm {
 async function run(parts: ConfirmParts, question: ConfirmQuestion): Promise<Confirmation> {
   const { work } = await parts.contexts()
   const { db, ledger, reading, registry, signals } = work
-  const workOff = (keys: readonly bigint[]): Promise<void> => parts.workOff(keys)
+  const workOff = async (keys: readonly bigint[], until: number): Promise<void> => {
+    await parts.workOff(keys)
+    if (!parts.asksProviders) return
+    const budgetMs = Math.max(0, until - performance.now())
+    if (await parts.gatherNow(keys, budgetMs)) await parts.workOff(keys)
+  }
   return confirmOrder({ db, ledger, reading, registry, signals, workOff }, question)
 }
 

@@ -5,7 +5,8 @@ import { HookledgerError } from '../core/errors.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import type { Combine } from '../ledger/register.ts'
 import type { FindingPolicy } from '../ledger/findings.ts'
-import type { LogTarget } from '../observe/log.ts'
+import type { GatherSettings } from '../inbox/gather/gather-context.ts'
+import type { LogTarget } from '../observe/log-target.ts'
 import { contractProblem } from '../outbox/promise.ts'
 import type { Destination } from '../outbox/destination.ts'
 import type { PoolLike } from '../postgres/pool.ts'
@@ -17,7 +18,13 @@ import { createRegistry, type PlainHandler, type Registry } from '../workflow/re
 import { shadowed } from '../workflow/shadowed.ts'
 import type { UserExecutor, Workflow } from '../workflow/workflow.ts'
 import { invalid, requireKnown } from './config-problem.ts'
+import {
+  resolveEntitlementChanges,
+  type EntitlementChangesOption,
+  type ResolvedEntitlementChanges,
+} from './entitlement-changes.ts'
 import { environmentVariable } from './environment.ts'
+import { resolveGatherOptions } from './gather-options.ts'
 import {
   resolveReconcileOptions,
   type EscalateOption,
@@ -40,9 +47,16 @@ export interface HookledgerOptions {
   readonly destinations?: Readonly<Record<string, Destination>> | undefined
   /** How the rows of one subject and entitlement combine; `any` where none is declared. */
   readonly entitlements?: Readonly<Record<string, Combine>> | undefined
+  /**
+   * Who is told when what a subject may use has changed: a destination, which gets an operation a change, or a
+   * function that is called in the processes that make or tell of them.
+   */
+  readonly entitlementChanges?: EntitlementChangesOption | undefined
   readonly findings?: FindingOptions | undefined
   /** How the providers' own records are compared with what is here; `false`: not by itself. */
   readonly reconcile?: Partial<ReconcileSettings> | false | undefined
+  /** How often, and how long, providers are asked for what mirrors and `gather` need. */
+  readonly gather?: Partial<GatherSettings> | undefined
   /** Kinds of finding that a pass repairs by itself, recorded with the rule as actor. */
   readonly autoRepair?: readonly string[] | undefined
   /** Workflows that decide and record beside an existing handler, and grant and send nothing. */
@@ -110,9 +124,11 @@ export interface ResolvedConfig extends ReconcileConfig {
   readonly registry: Registry
   readonly limits: Limits
   readonly findings: FindingPolicy
+  readonly gather: GatherSettings
   readonly shadow: ReadonlySet<string>
   readonly appEntitlements: AppEntitlements | undefined
   readonly entitlementRules: Readonly<Record<string, Combine>>
+  readonly entitlementChanges: ResolvedEntitlementChanges
   readonly acceptDurability: string | undefined
 }
 
@@ -125,8 +141,10 @@ const known: readonly (keyof HookledgerOptions)[] = [
   'handlers',
   'destinations',
   'entitlements',
+  'entitlementChanges',
   'findings',
   'reconcile',
+  'gather',
   'autoRepair',
   'shadow',
   'appEntitlements',
@@ -180,6 +198,7 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     registry: createRegistry(workflows, handlers),
     limits: resolveLimits(options.limits ?? {}),
     findings: resolveFindings(options.findings ?? {}),
+    gather: resolveGatherOptions(options.gather),
     ...resolveReconcileOptions(
       { ...options, escalate: options.findings?.escalate },
       destinations.keys(),
@@ -187,6 +206,7 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     shadow: resolveShadow(options.shadow ?? [], workflows),
     appEntitlements: options.appEntitlements,
     entitlementRules: resolveRules(options.entitlements ?? {}),
+    entitlementChanges: resolveEntitlementChanges(options.entitlementChanges, destinations.keys()),
     acceptDurability: options.acceptDurability,
   })
 }

@@ -33,10 +33,29 @@ export function emitOutcomes(signals: Signals, settled: readonly Settled[]): voi
   }
 }
 
+/**
+ * Tells whose entitlements an event changed, if anybody listens. What persons, rules and the clock change is
+ * told from the list of changes.
+ */
+export function emitEntitled(signals: Signals, settled: readonly Settled[]): void {
+  if (!signals.has('entitlements.changed')) return
+  for (const { outcome } of settled) {
+    for (const subject of outcome.entitled ?? []) {
+      const { orderId } = outcome
+      signals.emit('entitlements.changed', { subject, orderId, because: 'event' })
+    }
+  }
+}
+
 function emitOperations(signals: Signals, settled: readonly Settled[]): void {
   const destinations = new Set<string>()
   for (const { outcome } of settled)
     for (const { destination } of outcome.operations) destinations.add(destination)
   if (destinations.size > 0)
     signals.emit('outbox.operations.recorded', { destinations: [...destinations] })
+}
+
+/** Tells a gatherer in the same process that events wait for answers. */
+export function emitAsked(signals: Signals, asked: readonly bigint[]): void {
+  if (asked.length > 0) signals.emit('gather.answers.wanted', { events: asked.length })
 }

@@ -3,6 +3,9 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { createSignals, type Signals } from '../core/signals.ts'
+import { ApiVersions } from '../inbox/api-versions.ts'
+import type { GatherContext } from '../inbox/gather/gather-context.ts'
+import { createGatherer, type Gatherer } from '../inbox/gather/gatherer.ts'
 import { runBatch } from '../inbox/run-batch.ts'
 import { Receiver } from '../inbox/receiver.ts'
 import type { SweepContext } from '../inbox/sweep.ts'
@@ -30,17 +33,19 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { requireConnections } from './connections.ts'
 import { contentOf } from './content.ts'
 import { environmentVariable } from './environment.ts'
+import { asksProviders, gatherContextOf, requireApis } from './gatherer.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
 import { outboxWrites } from './outbox-writes.ts'
-import { emitOutcomes } from './outcome-signals.ts'
+import { tellEntitlementChanges } from './entitlement-changes.ts'
+import { emitAsked, emitEntitled, emitOutcomes } from './outcome-signals.ts'
 import { outboxActs, outboxDispatcher, type OutboxActs, type OutboxParts } from './outbox.ts'
 import { createReconciler, type Reconciler, type ReconcilerOptions } from './reconciliation.ts'
 import { repairsOf } from './repairs.ts'
-import { decideUntil, RunOnce, type RunOnceResult } from './run-once.ts'
+import { decideGathering, RunOnce, type RunOnceResult } from './run-once.ts'
 import { watchShadow } from './shadow-watch.ts'
-import { inboxSources, sourceLookup } from './sources.ts'
+import { inboxSources, sourceLookup, versionedSources } from './sources.ts'
 import { runUpkeep, upkeepOnArrival } from './upkeep.ts'
 import { createWorker, type Worker, type WorkerOptions } from './worker.ts'
 
@@ -167,6 +172,7 @@ export class HookledgerParts {
     readonly checksWorkflows: boolean
   }): Promise<{ readonly warnings: readonly string[] }> {
     const { config } = this
+    if (checksWorkflows) requireApis(config.registry, config.sources)
     const warnings = await this.#requireHealthy()
     const sends = new Map([...config.sources].map(([name, { source }]) => [name, source.sends]))
     const outbox = createOutboxPort((await this.installation()).id, config.destinations)
@@ -235,7 +241,8 @@ export class HookledgerParts {
     await this.ensureRegistered()
     const db = this.database()
     const installed = await this.installation()
-    const ledger = createLedger(db, installed, config.findings)
+    const tellsEvents = config.entitlementChanges.to !== null
+    const ledger = createLedger(db, installed, config.findings, tellsEvents)
     const sources = sourceLookup(config.sources)
     const worker = `worker:${process.pid}`
     const { limits, registry, environment } = config
@@ -246,6 +253,7 @@ export class HookledgerParts {
       db,
       ledger,
       reading,
+      versions: new ApiVersions(versionedSources(config.sources)),
       registry,
       environment,
       mayIgnore: (tx: Executor) => areNewest(db.schema, tx, config.workflows, version),
@@ -271,12 +279,14 @@ export class HookledgerParts {
           await runUpkeep(work.db, work.limits)
           await watchShadow(work.db, this.config, this.signals)
         },
+        tellChanges: () => this.tellChanges(work.addOperation),
       },
       options,
     )
     const unhear = [
       this.signals.on('inbox.events.stored', () => worker.wake()),
       this.signals.on('outbox.events.woken', () => worker.wake()),
+      this.signals.on('gather.answers.stored', () => worker.wake()),
       this.signals.on('reconcile.events.injected', () => worker.wake()),
     ]
     return {
@@ -286,6 +296,17 @@ export class HookledgerParts {
         return worker.stop(timeoutMs)
       },
     }
+  }
+
+  /** Notes what ended by the clock and tells of changed entitlements; resolves with how many were told. */
+  tellChanges(addOperation: WorkContext['addOperation']): Promise<number> {
+    const { to } = this.config.entitlementChanges
+    return tellEntitlementChanges({
+      db: this.database(),
+      to,
+      signals: this.signals,
+      addOperation,
+    })
   }
 
   async #outboxParts(): Promise<OutboxParts> {
@@ -311,11 +332,55 @@ export class HookledgerParts {
     }
   }
 
+  /** Whether the gather role has anything to do: some workflow mirrors or gathers. */
+  get asksProviders(): boolean {
+    return asksProviders(this.config.registry)
+  }
+
+  /** What a gatherer works with. */
+  async gatherContext(): Promise<GatherContext> {
+    const { registry, sources, gather: settings, findings: policy, limits } = this.config
+    const { id: installationId } = await this.installation()
+    const reading = {
+      sources: sourceLookup(sources),
+      parse: (bytes: Uint8Array) => contentOf(bytes, limits),
+    }
+    const { signals } = this
+    const parts = { registry, sources, reading, settings, policy, limits, signals }
+    return gatherContextOf({ db: this.database(), installationId, ...parts })
+  }
+
+  /** The gather role of this process: no provider is asked before it is started. */
+  async gatherer(): Promise<Gatherer> {
+    await this.ensureRegistered()
+    const gatherer = createGatherer(await this.gatherContext())
+    const unhear = this.signals.on('gather.answers.wanted', () => gatherer.wake())
+    return {
+      ...gatherer,
+      stop: (timeoutMs) => {
+        unhear()
+        return gatherer.stop(timeoutMs)
+      },
+    }
+  }
+
+  /**
+   * Asks at once for what these events wait for, within a budget. Resolves whether none of them waits for an
+   * answer any more: they are ready to be decided then.
+   */
+  async gatherNow(keys: readonly bigint[], budgetMs: number): Promise<boolean> {
+    if (!this.asksProviders || keys.length === 0) return true
+    const gatherer = createGatherer(await this.gatherContext())
+    return gatherer.gatherNow(keys, performance.now() + budgetMs)
+  }
+
   /** The reconcile role of this process, and passes by hand. Nothing runs before it is started. */
   async reconciler(options: ReconcilerOptions = {}): Promise<Reconciler> {
     const installed = await this.installation()
     const { config, signals } = this
     const work = options.decides === true ? (await this.contexts()).work : null
+    const gathers = work !== null && this.asksProviders
+    const gatherer = gathers ? createGatherer(await this.gatherContext()) : null
     const repairs = await this.repairs()
     return createReconciler({
       db: this.database(),
@@ -326,7 +391,7 @@ export class HookledgerParts {
       decide:
         work === null
           ? undefined
-          : () => decideUntil({ work, signals }, performance.now() + decideMs),
+          : () => decideGathering({ work, signals, gatherer }, performance.now() + decideMs),
     })
   }
 
@@ -359,7 +424,15 @@ export class HookledgerParts {
     const dispatcher = outboxDispatcher(await this.#outboxParts())
     const { limits } = this.config
     return this.#runOnce.run(
-      { ...contexts, db: this.database(), dispatcher, limits, signals: this.signals },
+      {
+        ...contexts,
+        db: this.database(),
+        dispatcher,
+        gatherer: this.asksProviders ? createGatherer(await this.gatherContext()) : null,
+        limits,
+        signals: this.signals,
+        tellChanges: () => this.tellChanges(contexts.work.addOperation),
+      },
       until,
     )
   }
@@ -369,6 +442,8 @@ export class HookledgerParts {
     const { work } = await this.contexts()
     const report = await runBatch(work, { kind: 'these', keys })
     emitOutcomes(this.signals, report.settled)
+    emitEntitled(this.signals, report.settled)
+    emitAsked(this.signals, report.asked)
   }
 
   async close(): Promise<void> {

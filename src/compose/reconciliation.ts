@@ -9,6 +9,8 @@ import { runPass } from '../reconciliation/pass.ts'
 import { runDuePasses } from '../reconciliation/schedule.ts'
 import { createLoop } from '../worker/loop.ts'
 import { comparisonOf, type ComparisonParts } from './comparison.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { contentOf } from './content.ts'
 import type { ConfiguredSource } from './options.ts'
 
 /** The reconcile role of a process, and passes by hand. */
@@ -83,13 +85,16 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
 function passContext(parts: ReconcilerParts): PassContext {
   const { db, config, signals } = parts
-  const { comparison, findings } = comparisonOf(parts)
+  const { comparison, findings, preview } = comparisonOf(parts)
   return {
     db,
     settings: config.reconcileByHand,
     sources: [...config.sources.values()].filter(isAsked),
     comparison,
     findings,
+    preview,
+    endings: endingsOf(config.workflows),
+    parse: (bytes) => contentOf(bytes, config.limits),
     handles: (source, eventType) => config.registry.candidates(source, eventType) !== null,
     injected: (source, events) => {
       signals.emit('reconcile.events.injected', { source, events })
@@ -98,6 +103,17 @@ function passContext(parts: ReconcilerParts): PassContext {
     autoRepair: parts.autoRepair,
     lockTimeoutMs: config.limits.lockTimeoutMs,
   }
+}
+
+/** A workflow that describes no transition at all says nothing of what follows. */
+function endingsOf(workflows: readonly Workflow[]): PassContext['endings'] {
+  return workflows.flatMap(({ name, states, transitions }) =>
+    [...transitions.values()].every((next) => next.length === 0)
+      ? []
+      : [...states.keys()]
+          .filter((state) => (transitions.get(state) ?? []).length === 0)
+          .map((state) => ({ workflow: name, state })),
+  )
 }
 
 function isAsked(source: ConfiguredSource): source is ConfiguredSource & AskedSource {

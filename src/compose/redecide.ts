@@ -1,5 +1,6 @@
 /** Deciding anew, wired: what is decided is told to whoever listens in this process. */
 import type { Signals } from '../core/signals.ts'
+import type { GatherNow } from '../inbox/ask-anew.ts'
 import {
   applyRedecision,
   planRedecision,
@@ -21,11 +22,16 @@ export interface Redecider {
 }
 
 /** Wires it. */
-export function createRedecider(work: WorkContext, signals: Signals): Redecider {
+export function createRedecider(
+  work: WorkContext,
+  signals: Signals,
+  gatherNow?: GatherNow,
+): Redecider {
+  const context = { ...work, gatherNow }
   return {
-    plan: (event, by) => planRedecision(work, event, by),
+    plan: (event, by) => planRedecision(context, event, by),
     apply: async (planned, by) => {
-      const applied = await applyRedecision(work, planned, by)
+      const applied = await applyRedecision(context, planned, by)
       if (applied.kind === 'redecided') emitOutcomes(signals, [applied.settled])
       return applied
     },

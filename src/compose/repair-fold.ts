@@ -5,22 +5,26 @@
  */
 import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from '../inbox/plan-batch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Executor } from '../postgres/executor.ts'
+import type { Database, Executor } from '../postgres/executor.ts'
 import type { Folded, FoldInput } from '../reconciliation/repair/ports.ts'
 import { freezeJson } from '../workflow/any-event.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import { unopenedOrder } from '../workflow/opening.ts'
-import type { OrderLedger } from '../workflow/order.ts'
+import { lookedObject } from '../workflow/looked-object.ts'
+import type { Name, OrderLedger } from '../workflow/order.ts'
+import { seenAnswer } from '../workflow/seen-answer.ts'
 import type { OutboxPort } from '../workflow/outbox-port.ts'
-import type { MadeEvent } from '../workflow/records.ts'
+import type { MadeEvent, ProviderRecord } from '../workflow/records.ts'
 import { createRegistry, type Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { customersFor } from './customers-for.ts'
 import type { ConfiguredSource } from './options.ts'
 import { sourceLookup } from './sources.ts'
 
 /** What folding needs. */
 export interface RepairFoldParts {
+  readonly db: Database
   readonly ledger: Ledger
   /** Reads orders without locking them. */
   readonly readOrders: (
@@ -70,16 +74,26 @@ async function fold(
   const bound = await ledger.lookupNames(tx, namesOf(first))
   const { resolved, names } = settleAll(first, bound, (name) => ledger.nameKey(name))
   const only = input.fromNothing
-  const claims = resolved.filter(
-    (each): each is Claim =>
-      each.kind === 'claim' && (only === undefined || each.orderId === only.id),
+  const { claims, ...apart } = await foldable(
+    parts,
+    tx,
+    input,
+    resolved.filter(
+      (each): each is Claim =>
+        each.kind === 'claim' && (only === undefined || each.orderId === only.id),
+    ),
   )
   const { ledgers, held } =
     only === undefined
       ? await ledgersOf(parts, tx, claims, input.writes)
       : { ledgers: new Map([[only.id, emptied(only, parts.workflows)]]), held: [] }
   const before = new Map([...ledgers].map(([id, order]) => [id, snapshotOf(order)]))
-  const told = tellings(resolved)
+  const said = tellings(resolved)
+  const told = {
+    ...said,
+    ignored: [...said.ignored, ...apart.ignored],
+    failures: [...said.failures, ...apart.failures],
+  }
   if (held.length > 0) return { orders: [], held, ...told }
   const { outcomes, failures } = await foldClaims(parts, tx, input, { claims, ledgers, names })
   return {
@@ -103,6 +117,49 @@ async function fold(
       ...failures.map(({ claim, error }) => `${claim.event.eventType}: ${messageOf(error)}`),
     ],
   }
+}
+
+/**
+ * What a repair may decide of these claims. What needs an answer of the provider's does not belong here: a look,
+ * or a gathering, is fenced and recorded, and a record that somebody read a moment ago is neither.
+ */
+async function foldable(
+  { db }: RepairFoldParts,
+  tx: Executor,
+  { source, records, fromNothing }: FoldInput,
+  claims: readonly Claim[],
+): Promise<{ readonly claims: readonly Claim[] } & Pick<Folded, 'ignored' | 'failures'>> {
+  const kept: Claim[] = []
+  const ignored: string[] = []
+  const failures: string[] = []
+  for (const claim of claims) {
+    const { handler } = claim.candidate
+    const { eventType } = claim.event
+    if (handler.gather !== undefined) {
+      ignored.push(`${eventType} is decided from what is gathered for it: hookledger reconcile`)
+    } else if (handler.mirror === undefined) {
+      kept.push(claim)
+    } else {
+      try {
+        const object = lookedObject(handler.mirror.object({ event: claim.body }))
+        const record = fromNothing && records?.find(isOf(object, source.account))
+        if (record === undefined)
+          ignored.push(`${eventType} says "look again": hookledger reconcile`)
+        else kept.push({ ...claim, inputs: { mirror: seenAnswer(object, record) } })
+      } catch (error) {
+        failures.push(`${eventType}: ${messageOf(error)}`)
+      }
+    }
+  }
+  const given = await customersFor(db, tx, kept)
+  for (const { claim, error } of given.failures)
+    failures.push(`${claim.event.eventType}: ${messageOf(error)}`)
+  return { claims: given.claims, ignored, failures }
+}
+
+function isOf(object: Name, account: string): (record: ProviderRecord) => boolean {
+  return ({ kind, id, account: of }) =>
+    kind === object.kind && id === object.value && of === account
 }
 
 /** Made of a record as it is now: when it arrived would differ with every reading. */

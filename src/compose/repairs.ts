@@ -56,6 +56,7 @@ export async function repairsOf(parts: RepairParts): Promise<Repairs> {
         ? ledger.lockOrders(tx, ids, [])
         : { ledgers: await readOrders(db.schema, tx, ids), held: new Set<string>() },
     fold: createRepairFold({
+      db,
       ledger,
       readOrders: (tx, ids) => readOrders(db.schema, tx, ids),
       workflows: [...registry.workflows.values()],

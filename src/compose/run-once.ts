@@ -1,6 +1,7 @@
 /** Work within a budget, for hosts with no long-lived worker: decides, sends, and looks after retention. */
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
+import type { Gatherer } from '../inbox/gather/gatherer.ts'
 import { runSuspect } from '../inbox/run-batch.ts'
 import { createScan } from '../inbox/scan.ts'
 import { sweepOnce, type SweepContext } from '../inbox/sweep.ts'
@@ -8,7 +9,7 @@ import type { WorkContext } from '../inbox/work-batch.ts'
 import type { Dispatcher } from '../outbox/dispatcher.ts'
 import type { Database } from '../postgres/executor.ts'
 import { describeDatabaseError } from '../postgres/sqlstate.ts'
-import { emitOutcomes } from './outcome-signals.ts'
+import { emitAsked, emitEntitled, emitOutcomes } from './outcome-signals.ts'
 import { runUpkeep } from './upkeep.ts'
 
 /** What `runOnce` came to. */
@@ -27,8 +28,12 @@ export interface RunOnceParts {
   readonly work: WorkContext
   readonly sweep: SweepContext
   readonly dispatcher: Dispatcher
+  /** Null where no workflow asks a provider. */
+  readonly gatherer: Gatherer | null
   readonly limits: Limits
   readonly signals: Signals
+  /** Tells of changed entitlements; resolves with how many were told. */
+  readonly tellChanges: () => Promise<number>
 }
 
 /** How often such a host looks after retention, in milliseconds. */
@@ -48,6 +53,13 @@ export class RunOnce {
       const decided = await decideUntil(parts, until)
       events += decided.events
       if (!decided.idle) return { events, operations, idle: false }
+      while ((await parts.tellChanges()) > 0)
+        if (performance.now() >= until) return { events, operations, idle: false }
+      const gathered = await parts.gatherer?.drain(until)
+      if (gathered !== undefined && gathered.requests > 0) {
+        if (!gathered.idle) return { events, operations, idle: false }
+        continue // what was answered can be decided
+      }
       const dispatched = await parts.dispatcher.drain(until)
       operations += dispatched.operations
       if (!dispatched.idle) return { events, operations, idle: false }
@@ -84,8 +96,22 @@ export async function decideUntil(
     const suspect = next.more ? null : await runSuspect(work)
     const settled = [...next.report.settled, ...(suspect?.settled ?? [])]
     emitOutcomes(signals, settled)
+    emitEntitled(signals, settled)
+    emitAsked(signals, [...next.report.asked, ...(suspect?.asked ?? [])])
     events += settled.length
     more = next.more || (suspect !== null && suspect.settled.length > 0)
   }
   return { events, idle: true }
+}
+
+/** The same, and asks for what they wait for on the way. */
+export async function decideGathering(
+  parts: Pick<RunOnceParts, 'work' | 'signals' | 'gatherer'>,
+  until: number,
+): Promise<void> {
+  for (let more = true; more;) {
+    await decideUntil(parts, until)
+    const gathered = await parts.gatherer?.drain(until)
+    more = gathered !== undefined && gathered.requests > 0 && performance.now() < until
+  }
 }

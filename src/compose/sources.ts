@@ -2,6 +2,7 @@
  * Configured sources as the other parts see them: for receiving, and for knowing which of them a
  * stored event belongs to. Receiver, worker and every later door use this one rule.
  */
+import type { VersionedSource } from '../inbox/api-versions.ts'
 import type { SourceLookup } from '../inbox/read-claimed.ts'
 import type { InboxSource } from '../inbox/source.ts'
 import type { Environment } from '../workflow/event.ts'
@@ -22,6 +23,20 @@ export function inboxSources(
         name: (delivery) => source.name(delivery),
       },
     ]),
+  )
+}
+
+/** Those of the sources whose events name the version that shaped them. */
+export function versionedSources(
+  sources: ReadonlyMap<string, ConfiguredSource>,
+): ReadonlyMap<string, VersionedSource> {
+  return new Map(
+    [...sources].flatMap(([name, { source, account, environment }]) => {
+      const { otherVersion } = source
+      if (otherVersion === undefined) return []
+      const text = `${source.provider}:${account}:${environment}`
+      return [[name, { text, otherVersion }] as const]
+    }),
   )
 }
 

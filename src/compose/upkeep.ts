@@ -18,6 +18,8 @@ export interface UpkeepReport {
   readonly rejectionsDropped: number
   /** Requests of finished operations, past the time in which their key is known. */
   readonly requestsDropped: number
+  /** Answers of providers whose bytes are no longer kept. */
+  readonly evidenceDropped: number
 }
 
 /** At most this many rows go in one step: a bounded transaction each time. */
@@ -45,6 +47,7 @@ export async function runUpkeep(
     ),
     rejectionsDropped: await call(db, 'drop_rejections($1)', [rejectionDays]),
     requestsDropped: await repeat(() => call(db, 'drop_requests($1)', [atOnce])),
+    evidenceDropped: await repeat(() => call(db, 'drop_evidence($1, $2)', [payloadDays, atOnce])),
   }
 }
 

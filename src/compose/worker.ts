@@ -2,6 +2,7 @@
  * The work role: claim loops over one scan, the sweeps of what is unfinished, and retention.
  */
 import type { WorkContext } from '../inbox/work-batch.ts'
+import { releaseUnasked, rescueGathers } from '../inbox/gather-net.ts'
 import { createScan, type Scan } from '../inbox/scan.ts'
 import { runSuspect, type RunReport } from '../inbox/run-batch.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from '../inbox/sweep.ts'
 import { createGate, type Gate } from '../worker/gate.ts'
 import { createLoop, type Loop } from '../worker/loop.ts'
-import { emitOutcomes } from './outcome-signals.ts'
+import { emitAsked, emitEntitled, emitOutcomes } from './outcome-signals.ts'
 
 /** How a worker runs. */
 export interface WorkerOptions {
@@ -39,6 +40,8 @@ export interface WorkerParts {
   readonly sweep: SweepContext
   /** Partitions, retention: run now and then. */
   readonly upkeep: () => Promise<void>
+  /** Tells of changed entitlements; resolves with how many were told. */
+  readonly tellChanges: () => Promise<number>
 }
 
 /** Creates a worker; nothing runs before `start`. */
@@ -60,6 +63,7 @@ export function createWorker(parts: WorkerParts, options: WorkerOptions): Worker
     sweepLoop(shared, suspects, wakeClaims),
     suspects,
     slowLoop(shared),
+    tellingLoop(shared),
     ...claims,
   ]
   return {
@@ -95,12 +99,14 @@ class SharedWork {
       const done = await run()
       const { settled, retried } = done.report
       if (retried.length > 0) signals.emit('inbox.events.retried', { events: retried.length })
+      emitAsked(signals, done.report.asked)
       if (settled.length > 0) {
         signals.emit('inbox.batch.finished', {
           events: settled.length,
           durationMs: performance.now() - startedAt,
         })
         emitOutcomes(signals, settled)
+        emitEntitled(signals, settled)
       }
       return done
     } finally {
@@ -158,6 +164,17 @@ function sweepLoop(shared: SharedWork, suspects: Loop, wakeClaims: () => void): 
   })
 }
 
+/** What ends by the clock is told within its longest wait. */
+function tellingLoop({ parts }: SharedWork): Loop {
+  return createLoop({
+    name: 'entitlements',
+    minIdleMs: 250,
+    maxIdleMs: 1000,
+    signals: parts.work.signals,
+    turn: async () => (await parts.tellChanges()) > 0,
+  })
+}
+
 function slowLoop({ parts }: SharedWork): Loop {
   const { db, signals } = parts.work
   return createLoop({
@@ -166,8 +183,9 @@ function slowLoop({ parts }: SharedWork): Loop {
     maxIdleMs: 60_000,
     signals,
     turn: async () => {
-      const events = await rescueWaits(db)
+      const events = (await rescueWaits(db)) + (await rescueGathers(db))
       if (events > 0) signals.emit('inbox.wait.rescued', { events })
+      await releaseUnasked(parts.work)
       await parts.upkeep()
       return false
     },

@@ -23,6 +23,8 @@ export interface Limits {
   readonly maxRetryMs: number
   readonly deferralMs: number
   readonly watchdogMs: number
+  /** How old an answer of the provider may be when an event is decided from it. */
+  readonly evidenceMs: number
   readonly loneStarts: number
   readonly payloadRetentionDays: number
   readonly identityRetentionDays: number
@@ -47,6 +49,7 @@ export const defaultLimits: Limits = Object.freeze({
   maxRetryMs: 3_600_000,
   deferralMs: 86_400_000,
   watchdogMs: 10_000,
+  evidenceMs: 60_000,
   loneStarts: 3,
   payloadRetentionDays: 30,
   identityRetentionDays: 400,

@@ -47,12 +47,30 @@ export interface SignalMap {
   }
   /** It answers again. */
   'outbox.destination.resumed': { readonly destination: string }
+  /** Events wait for an answer of the provider; a gatherer in the same process wakes on it. */
+  'gather.answers.wanted': { readonly events: number }
+  /** Answers were stored, and so many events are ready; a worker in the same process wakes on it. */
+  'gather.answers.stored': { readonly answers: number; readonly events: number }
+  /** A request to a provider failed; it is made again. */
+  'gather.request.failed': FailedRequest
+  /** A source, or an account of it, failed so often in a row that it is left alone for a while. */
+  'gather.source.paused': {
+    readonly source: string
+    /** Null: the source as a whole. */
+    readonly account: string | null
+    readonly failures: number
+    readonly forMs: number
+  }
+  /** It answers again. */
+  'gather.source.resumed': { readonly source: string; readonly account: string | null }
   /** Events that never arrived were put into the inbox; a worker in the same process wakes on it. */
   'reconcile.events.injected': { readonly source: string; readonly events: number }
   /** A pass over one source ended. */
   'reconcile.run.ended': ReconcileRunEnd
   /** A finding is past its due date; told once a step. */
   'findings.overdue': OverdueFinding
+  /** What a subject may use has changed, by a commit. */
+  'entitlements.changed': EntitlementsChanged
   /** A warning of the start checks. */
   'config.warned': { readonly message: string }
 }
@@ -109,6 +127,21 @@ export interface FailedAttempt {
   readonly nextInMs: number | null
 }
 
+/** A request to a provider that failed. */
+export interface FailedRequest {
+  /** The source's name in the configuration. */
+  readonly source: string
+  readonly account: string
+  /** `subscription sub_1`. */
+  readonly about: string
+  readonly orderId: string
+  readonly kind: 'later' | 'refused' | 'unknown'
+  readonly attempts: number
+  readonly error: string
+  /** Milliseconds until the next attempt. */
+  readonly nextInMs: number
+}
+
 /** What a pass over one source came to. */
 export interface ReconcileRunEnd {
   readonly runId: string
@@ -137,6 +170,16 @@ export interface OverdueFinding {
   readonly dueAt: Date
   /** Which step of being overdue it is, from 1. */
   readonly step: number
+}
+
+/** A subject that may use something else than before. */
+export interface EntitlementsChanged {
+  /** As the decision names it: `entitlements()` answers for what it was merged into since. */
+  readonly subject: string
+  /** Whose decision, or whose end, it was; null for a merge. */
+  readonly orderId: string | null
+  readonly because:
+    'event' | 'repair' | 'redecide' | 'grant' | 'adopt' | 'shadow' | 'merge' | 'expiry'
 }
 
 /** A name of a signal. */

@@ -1,5 +1,6 @@
 /** What confirming reads: the order, for one subject only, and what is not decided yet. */
 import type { Database } from '../postgres/executor.ts'
+import { subjectAsAsked } from '../postgres/present-subject.ts'
 
 /** An entitlement of the order that is active now. */
 export interface ConfirmedEntitlement {
@@ -35,11 +36,12 @@ export async function readOrderFor(
     is_active: boolean | null
     has_others: boolean
   }>({
-    text: `select o.state, o.subject, t.entitlement, t.quantity, t.valid_until,
+    text: `select o.state, ${subjectAsAsked(s, 'o.subject', '$2::text')} as subject, t.entitlement, t.quantity, t.valid_until,
         t.active and (t.valid_until is null or t.valid_until > now()) as is_active,
-        exists (select 1 from ${s}entitlements x where x.order_id = o.order_id and x.subject <> $2) as has_others
+        exists (select 1 from ${s}entitlements x where x.order_id = o.order_id
+          and ${subjectAsAsked(s, 'x.subject', '$2::text')} <> $2) as has_others
       from ${s}orders o
-      left join ${s}entitlements t on t.order_id = o.order_id and t.subject = $2
+      left join ${s}entitlements t on t.order_id = o.order_id and ${subjectAsAsked(s, 't.subject', '$2::text')} = $2
       where o.order_id = $1 order by t.entitlement`,
     values: [order, subject],
   })

@@ -23,6 +23,7 @@ import {
   type ConfirmedEntitlement,
   type ConfirmedOrder,
 } from './confirm-reads.ts'
+import { withLooks } from './confirm-looks.ts'
 import type { LedgerPort } from './ledger-port.ts'
 import { bytesOf, storeMadeEvents } from './made-events.ts'
 import { namesOf, settleAll } from './plan-batch.ts'
@@ -60,8 +61,11 @@ export interface ConfirmContext {
   readonly reading: EventReading
   readonly registry: Registry
   readonly signals: Signals
-  /** Works off exactly these events, if they are ready. */
-  readonly workOff: (keys: readonly bigint[]) => Promise<void>
+  /**
+   * Works off exactly these events, if they are ready, and asks at once for what they wait for, until a moment
+   * by `performance.now()`.
+   */
+  readonly workOff: (keys: readonly bigint[], until: number) => Promise<void>
 }
 
 const unknown: Confirmation = Object.freeze({ outcome: 'unknown' })
@@ -81,7 +85,7 @@ export async function confirmOrder(
   if (asked === 'no_answer') return notYet(ctx, question)
   if (asked === null || asked.account !== question.reference.account) return unknown
   const mine = await aboutOrder(ctx, question, asked)
-  if (mine.length === 0) return unknown
+  if (mine === null) return unknown
   const keys = await store(ctx, question, mine)
   if (keys === null || !(await decided(ctx, keys, until))) return notYet(ctx, question)
   return answered(await readOrderFor(ctx.db, question), question)
@@ -118,19 +122,22 @@ async function within<T>(asked: Promise<T>, deadline: AbortSignal): Promise<T> {
   return Promise.race([asked, late])
 }
 
-/** The events of a record that the present code takes to be about the order. */
+/**
+ * The events of a record that the present code takes to be about the order; null: none is. Of those that only
+ * say "look again" the ones that add to what is known: a page that is loaded again asks for nothing.
+ */
 async function aboutOrder(
   ctx: ConfirmContext,
   { records, namespace, order }: ConfirmQuestion,
   record: ProviderRecord,
-): Promise<readonly MadeEvent[]> {
+): Promise<readonly MadeEvent[] | null> {
   const { ledger, registry, db } = ctx
   let made: readonly MadeEvent[]
   try {
     made = records.eventsOf(record)
   } catch (error) {
     tell(ctx.signals, 'the events of a record could not be made', error)
-    return []
+    return null
   }
   const sourceId = await sourceIdOf(db, namespace)
   const events = made.map((each) => asInboxEvent(ctx, namespace, sourceId, each))
@@ -139,13 +146,13 @@ async function aboutOrder(
   )
   const bound = await db.transaction((tx) => ledger.lookupNames(tx, namesOf(first)))
   const { resolved } = settleAll(first, bound, (name) => ledger.nameKey(name))
-  const mine = new Set(
-    resolved.flatMap((each) => (each.kind === 'claim' && each.orderId === order ? each.event : [])),
-  )
-  return made.filter((_, at) => {
-    const event = events[at]
-    return event !== undefined && mine.has(event)
+  const mine = resolved.flatMap((each) => {
+    const event = made[events.indexOf(each.event)]
+    return each.kind === 'claim' && each.orderId === order && event !== undefined
+      ? [{ claim: each, event }]
+      : []
   })
+  return mine.length === 0 ? null : withLooks(ctx.db, mine)
 }
 
 function asInboxEvent(
@@ -206,7 +213,7 @@ async function decided(
   until: number,
 ): Promise<boolean> {
   for (let open = keys; ;) {
-    const working = ctx.workOff(open).catch((error: unknown) => {
+    const working = ctx.workOff(open, until).catch((error: unknown) => {
       tell(ctx.signals, 'what the provider said was not decided at once', error)
     })
     // a worker of the app may hold the order: what is begun here ends by itself

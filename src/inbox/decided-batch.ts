@@ -5,6 +5,9 @@
 import type { InboxEvent } from '../workflow/event.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { Claim, Resolved } from '../workflow/resolve-event.ts'
+import type { Look } from './answers.ts'
+import type { FoundVersion } from './api-versions.ts'
+import type { Asking } from './ask-parts.ts'
 import { resolvedKinds } from './batch-judgements.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import type { Retried, Settled } from './outcome-parts.ts'
@@ -47,6 +50,14 @@ export interface DecidedBatch {
   readonly after: ReadonlyMap<string, OrderLedger>
   readonly unopened: readonly UnopenedEvent[]
   readonly bound: BoundNames
+}
+
+/** The same, where some of its events look at their provider. */
+export interface WorkedBatch extends DecidedBatch {
+  /** What waits for an answer from now on. */
+  readonly asking: readonly Asking[]
+  /** What was looked at, by the event's key. */
+  readonly looks: ReadonlyMap<bigint, Look>
 }
 
 /** A name, and the order that it is of. */
@@ -94,6 +105,7 @@ export function ledgerBatch(
   { settled, before, after }: DecidedBatch,
   ledger: LedgerPort,
   actor: string,
+  otherVersions: readonly FoundVersion[],
 ): Parameters<LedgerPort['apply']>[1] {
   return {
     decided: settled.map(({ row, outcome }) => ({
@@ -103,19 +115,30 @@ export function ledgerBatch(
     })),
     before,
     after,
-    findings: settled.flatMap(({ outcome }) =>
-      outcome.findings.map((draft) => ({
-        draft,
-        source: sourceText(outcome.event),
-        orderId: outcome.orderId,
-        eventKey: outcome.event.key,
-      })),
-    ),
-    closedFindings: settled.flatMap((each) =>
-      resolvedKinds(each).map((kind) =>
-        ledger.findingId(kind, sourceText(each.outcome.event), `event:${each.row.key}`),
+    findings: [
+      ...settled.flatMap(({ outcome }) =>
+        outcome.findings.map((draft) => ({
+          draft,
+          source: sourceText(outcome.event),
+          orderId: outcome.orderId,
+          eventKey: outcome.event.key,
+        })),
       ),
-    ),
+      ...otherVersions,
+    ],
+    closedFindings: settled.flatMap((each) => endedFindings(each, ledger)),
     actor,
   }
+}
+
+/** Findings that end with an outcome: about the event, and those about its order that it says are settled. */
+function endedFindings(each: Settled, ledger: LedgerPort): string[] {
+  const { outcome, row } = each
+  const source = sourceText(outcome.event)
+  return [
+    ...resolvedKinds(each).map((kind) => ledger.findingId(kind, source, `event:${row.key}`)),
+    ...(outcome.settles ?? []).map((kind) =>
+      ledger.findingId(kind, source, `order:${outcome.orderId}`),
+    ),
+  ]
 }

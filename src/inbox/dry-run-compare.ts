@@ -42,13 +42,38 @@ export function outcomeDifference(
     recorded: stepText(step),
     now: `${outcome.kind}${movement(outcome.from, outcome.to)}: ${outcome.reason}`,
   }
-  if (step.kind !== outcome.kind) return { ...said, details: [] }
+  if (step.kind !== outcome.kind) {
+    const isSilent = isSilentMove(step, effects) && isSilentMove(outcome, outcome.effects)
+    return isSilent ? null : { ...said, details: [] }
+  }
   if (!changing.has(step.kind)) return null
   const details = differences(
     figures(outcome.to, outcome.evidence, outcome.effects),
     figures(step.to, step.evidence, effects),
   )
   return details.length === 0 ? null : { ...said, details }
+}
+
+/**
+ * Whether nothing was done but, at most, a set stated anew that was not in force: which set that was before is
+ * not recorded, so that one that is the same and one that is not cannot be told apart.
+ */
+function isSilentMove(
+  {
+    kind,
+    from,
+    to,
+    evidence,
+  }: Pick<RecordedStep, 'from' | 'to' | 'evidence'> & { readonly kind: string },
+  effects: readonly LedgerEffect[],
+): boolean {
+  if (kind === 'absorbed') return true
+  const isSame = from === to && effects.length === 0
+  return (
+    kind === 'moved' &&
+    isSame &&
+    ['granted', 'revoked', 'stated', 'payment'].every((what) => evidence[what] === undefined)
+  )
 }
 
 /** A recorded decision in a few words. */

@@ -30,6 +30,8 @@ export interface DatedOperation {
 /** An entitlement, whether it was there before the window, and whether it was active then. */
 export interface DatedEntitlement {
   readonly row: LedgerEntitlement
+  /** How much, and until when, just before the window. */
+  readonly before: Pick<LedgerEntitlement, 'quantity' | 'validUntil'>
   readonly changedBy: string
   readonly wasThere: boolean
   readonly wasActive: boolean
@@ -246,6 +248,8 @@ async function readEntitlements(
     changed_by: string
     was_there: boolean
     was_active: boolean
+    stated_later: boolean
+    stated_before: { readonly quantity: number; readonly valid_until: string | null } | null
   }>({
     text: `select t.order_id, t.subject, t.entitlement, t.quantity, t.valid_until, t.active, t.stated,
         t.changed_by::text as changed_by,
@@ -255,17 +259,27 @@ async function readEntitlements(
           from ${s}ledger_decisions d where d.order_id = t.order_id and d.decided_at >= $2::timestamptz
           and (d.evidence -> 'granted' ? (t.subject || ' ' || t.entitlement)
             or d.evidence -> 'revoked' ? (t.subject || ' ' || t.entitlement))
-          order by d.decision_id limit 1), t.active) as was_active
+          order by d.decision_id limit 1), t.active) as was_active,
+        exists (select 1 from ${s}ledger_decisions d where d.order_id = t.order_id and d.decided_at >= $2::timestamptz
+          and d.evidence -> 'stated' ? (t.subject || ' ' || t.entitlement)) as stated_later,
+        (select d.evidence -> 'stated' -> (t.subject || ' ' || t.entitlement) from ${s}ledger_decisions d
+          where d.order_id = t.order_id and d.decided_at < $2::timestamptz
+            and d.evidence -> 'stated' ? (t.subject || ' ' || t.entitlement)
+          order by d.decision_id desc limit 1) as stated_before
       from ${s}entitlements t where t.order_id = any ($1::text[]) order by t.subject, t.entitlement`,
     values: [ids, window.since],
   })
   for (const row of rows) {
+    const quantity = Number(row.quantity)
+    const validUntil = row.valid_until === null ? null : new Date(row.valid_until)
+    const now = { quantity, validUntil }
     facts.get(row.order_id)?.entitlements.push({
+      before: row.stated_later ? figuresOf(row.stated_before) : now,
       row: Object.freeze({
         subject: row.subject,
         entitlement: row.entitlement,
-        quantity: Number(row.quantity),
-        validUntil: row.valid_until === null ? null : new Date(row.valid_until),
+        quantity,
+        validUntil,
         active: row.active,
         stated: row.stated,
         grantedBy: null,
@@ -275,6 +289,15 @@ async function readEntitlements(
       wasActive: row.was_active,
     })
   }
+}
+
+/** Figures that a decision stated; it states them unless they are plain. */
+function figuresOf(
+  stated: { readonly quantity: number; readonly valid_until: string | null } | null,
+): Pick<LedgerEntitlement, 'quantity' | 'validUntil'> {
+  if (stated === null) return { quantity: 1, validUntil: null }
+  const { quantity, valid_until: until } = stated
+  return { quantity, validUntil: until === null ? null : new Date(until) }
 }
 
 async function readOperations(

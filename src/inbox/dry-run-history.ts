@@ -7,6 +7,7 @@ import type { Resolved } from '../workflow/resolve-event.ts'
 import { grants, type Workflow } from '../workflow/workflow.ts'
 import { resolvedText, stepText } from './dry-run-compare.ts'
 import type { DryRunDifference, RecordedStep } from './dry-run-compare.ts'
+import { evidenceOf, readKept, withKept, type KeptAnswer } from './dry-run-answers.ts'
 import { readFacts, type OrderFacts } from './dry-run-facts.ts'
 import { presentFacts, presentStep } from './dry-run-names.ts'
 import { OrderRun, stateAfter } from './dry-run-order.ts'
@@ -50,20 +51,25 @@ export class OrderHistory {
   readonly #resolver: HistoryResolver
   readonly #window: HistoryWindow
   readonly #tell: (difference: DryRunDifference) => void
+  readonly #untold: (event: HistoricEvent) => void
   #names: BoundNames = new Map()
+  #kept: ReadonlyMap<string, KeptAnswer> = new Map()
 
+  /** `untold` is called for every event that is decided from an answer which is not kept. */
   constructor(
     ctx: DryRunContext,
     tx: Executor,
     resolver: HistoryResolver,
     window: HistoryWindow,
     tell: (difference: DryRunDifference) => void,
+    untold: (event: HistoricEvent) => void,
   ) {
     this.#ctx = ctx
     this.#tx = tx
     this.#resolver = resolver
     this.#window = window
     this.#tell = tell
+    this.#untold = untold
   }
 
   /** Decides a group, each with the events that only the present code leads to it. */
@@ -123,6 +129,8 @@ export class OrderHistory {
         each,
       ]),
     )
+    const evidence = items.flatMap(({ recorded }) => (recorded && evidenceOf(recorded)) ?? [])
+    this.#kept = await readKept(db, this.#tx, evidence, reading)
     // in the order of the items, so that each slice is used before the next one is read
     const queue = keys.flatMap((key) => known.get(key) ?? [])
     const slices = withBodies(db, this.#tx, queue, reading)
@@ -170,9 +178,11 @@ export class OrderHistory {
     const { event: historic, now } = found
     if (now.kind === 'claim') {
       // what belongs to another order now is told where that one is decided
-      if (now.orderId !== orderId) run.differs()
-      else await run.decide({ recorded, at, claim: now, source: historic.source })
-      return
+      if (now.orderId !== orderId) return run.differs()
+      const claim = withKept(now, this.#kept.get(evidenceOf(recorded) ?? ''))
+      if (claim !== null) return run.decide({ recorded, at, claim, source: historic.source })
+      this.#untold(historic)
+      return run.act(recorded)
     }
     if (now.kind === 'waiting' && recorded.kind === 'deferred') return
     if (now.kind === 'contradicted' && recorded.kind === 'contradicted') return

@@ -107,13 +107,25 @@ export class OrderRun {
     const changed = new Map<string, boolean>()
     for (const pair of texts(evidence['granted'])) changed.set(pair, true)
     for (const pair of texts(evidence['revoked'])) changed.set(pair, false)
+    const figures = statedIn(evidence)
+    const known = new Map(ledger.entitlements.map((row) => [pairOf(row), row]))
     const rows = this.#facts.entitlements
-      .filter(({ row, changedBy }) => changed.has(pairOf(row)) || changedBy === decisionId)
-      .map(({ row, changedBy }) => ({
-        ...row,
-        active: changed.get(pairOf(row)) ?? (changedBy === decisionId && row.active),
-        stated: changed.get(pairOf(row)) ?? row.stated,
-      }))
+      .filter(
+        ({ row, changedBy }) =>
+          changed.has(pairOf(row)) || figures.has(pairOf(row)) || changedBy === decisionId,
+      )
+      .map(({ row, changedBy }) => {
+        const pair = pairOf(row)
+        const isLast = changedBy === decisionId
+        const before = changed.has(pair) || isLast ? undefined : known.get(pair)
+        return {
+          ...row,
+          ...before,
+          ...figures.get(pair),
+          active: changed.get(pair) ?? before?.active ?? (isLast && row.active),
+          stated: changed.get(pair) ?? before?.stated ?? row.stated,
+        }
+      })
     const replaced = new Set(rows.map(pairOf))
     ledger.entitlements = [
       ...ledger.entitlements.filter((each) => !replaced.has(pairOf(each))),
@@ -237,8 +249,9 @@ function ledgerBefore(
     // what was not active although the state entitled did not belong to the set any more
     entitlements: entitlements
       .filter(({ wasThere }) => wasThere)
-      .map(({ row, wasActive }) => ({
+      .map(({ row, before, wasActive }) => ({
         ...row,
+        ...before,
         active: wasActive,
         stated: wasActive || !entitled,
       })),
@@ -256,6 +269,24 @@ function isSame(
   b: { readonly type: string; readonly reference: string },
 ): boolean {
   return a.type === b.type && a.reference === b.reference
+}
+
+/** The figures that a decision stated, by subject and entitlement. */
+function statedIn({
+  stated,
+}: Readonly<Record<string, unknown>>): ReadonlyMap<
+  string,
+  { readonly quantity: number; readonly validUntil: Date | null }
+> {
+  if (typeof stated !== 'object' || stated === null) return new Map()
+  return new Map(
+    Object.entries(stated as Record<string, { quantity: number; valid_until: string | null }>).map(
+      ([pair, { quantity, valid_until: until }]) => [
+        pair,
+        { quantity, validUntil: until === null ? null : new Date(until) },
+      ],
+    ),
+  )
 }
 
 function texts(value: unknown): string[] {

@@ -6,10 +6,12 @@ import type { Database, Executor } from '../postgres/executor.ts'
 import { printable } from '../workflow/checked-text.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { OutboxPort } from '../workflow/outbox-port.ts'
+import { isFinal } from '../workflow/outcome.ts'
 import type { Environment } from '../workflow/event.ts'
 import type { Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
 import { isBeyond } from './batch-judgements.ts'
+import { AppliedAnswers, withCustomer } from './dry-run-answers.ts'
 import type { OrderFacts } from './dry-run-facts.ts'
 import type { Fold } from './dry-run-order.ts'
 import { payersOf, type HistoricEvent } from './dry-run-reads.ts'
@@ -67,8 +69,12 @@ export class HistoryResolver {
   /** Decides a claim of a slice about an order, changing the order in memory. */
   fold(facts: OrderFacts, names: () => BoundNames): Fold {
     let made = 0n
-    return async (claim, order) => {
-      const { workflow } = claim.candidate
+    const answers = new AppliedAnswers()
+    return async (of, order) => {
+      const { workflow } = of.candidate
+      const given = await withCustomer(this.#ctx.db, this.#tx, answers.at(of, order))
+      if ('message' in given) return { ok: false, message: messageOf(given.message) }
+      const claim = given
       if (!order.stored) Object.assign(order, { workflow: workflow.name, state: workflow.initial })
       if (isBeyond(workflow, order))
         return { ok: false, message: `its workflow does not know state ${order.state}` }
@@ -89,12 +95,9 @@ export class HistoryResolver {
       const payers = await this.#payers(facts, claim, run(snapshotOf(order), new Map()).outcomes)
       const { outcomes, failures } = run(order, payers)
       const [outcome] = outcomes
-      if (outcome !== undefined) return { ok: true, outcome }
-      const error = failures[0]?.error
-      return {
-        ok: false,
-        message: error instanceof Error ? printable(error.message) : 'an error that cannot be told',
-      }
+      if (outcome === undefined) return { ok: false, message: messageOf(failures[0]?.error) }
+      if (isFinal(outcome.kind)) answers.decided(claim)
+      return { ok: true, outcome }
     }
   }
 
@@ -120,4 +123,8 @@ export class HistoryResolver {
       ),
     )
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? printable(error.message) : 'an error that cannot be told'
 }

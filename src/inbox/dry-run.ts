@@ -30,6 +30,8 @@ export interface DryRunReport {
   readonly not_run: number
   /** Events whose body is no longer kept: they count as they were decided. */
   readonly expired: { readonly events: number; readonly examples: readonly string[] }
+  /** Events that are decided from an answer of their provider which is not kept: they count as they were decided. */
+  readonly unanswered: { readonly events: number; readonly examples: readonly string[] }
 }
 
 /** How a dry run tells what it finds, as it finds it. */
@@ -88,6 +90,7 @@ class DryRun {
     differences: number
     not_run: number
     expired: { events: number; examples: string[] }
+    unanswered: { events: number; examples: string[] }
   }
 
   constructor(ctx: DryRunContext, tx: Executor, since: Date, control: DryRunControl) {
@@ -102,6 +105,7 @@ class DryRun {
       differences: 0,
       not_run: 0,
       expired: { events: 0, examples: [] },
+      unanswered: { events: 0, examples: [] },
     }
   }
 
@@ -139,10 +143,7 @@ class DryRun {
   async #slice(slice: readonly HistoricEvent[]): Promise<void> {
     const { expired } = this.#report
     this.#report.events += slice.length
-    for (const each of slice.filter(isExpired)) {
-      expired.events += 1
-      if (expired.examples.length < shownExpired) expired.examples.push(each.event.eventId)
-    }
+    for (const { event } of slice.filter(isExpired)) note(expired, event.eventId)
     const kept = slice.filter((each) => !isExpired(each))
     const { resolved } = await this.#resolver.resolve(kept)
     this.#requireRoom(0)
@@ -224,8 +225,14 @@ class DryRun {
   /** Then every order with a decision in the window, and those that only the present code leads to. */
   async #eachOrder(window: HistoryWindow): Promise<void> {
     const { db } = this.#ctx
-    const history = new OrderHistory(this.#ctx, this.#tx, this.#resolver, window, (difference) =>
-      this.#tell(difference),
+    const { unanswered } = this.#report
+    const history = new OrderHistory(
+      this.#ctx,
+      this.#tx,
+      this.#resolver,
+      window,
+      (difference) => this.#tell(difference),
+      ({ event }) => note(unanswered, event.eventId),
     )
     for (let after = '0'; ;) {
       this.#control.signal?.throwIfAborted()
@@ -254,4 +261,10 @@ class DryRun {
     this.#report.differences += 1
     this.#control.onDifference(difference)
   }
+}
+
+/** Counts an event, and shows the first of them. */
+function note(counted: { events: number; examples: string[] }, eventId: string): void {
+  counted.events += 1
+  if (counted.examples.length < shownExpired) counted.examples.push(eventId)
 }

@@ -5,6 +5,7 @@
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { Outcome } from '../workflow/outcome.ts'
 import type { ClaimedRow } from './claim.ts'
+import { customerName, waitedCustomers } from './customer-links.ts'
 import type { SourceName } from './ledger-port.ts'
 
 /** An event with its outcome and the ready row it came from. */
@@ -101,7 +102,10 @@ export function staysOverdue({ row }: Settled): boolean {
 
 function waitsPart(s: string, settled: readonly Settled[]): WritePart | null {
   const rows = settled.flatMap((each) =>
-    each.waits.map((name) => ({ ...name, key: each.row.key.toString() })),
+    [...each.waits, ...waitedCustomers(each.outcome).map(customerName)].map((name) => ({
+      ...name,
+      key: each.row.key.toString(),
+    })),
   )
   if (rows.length === 0) return null
   return {

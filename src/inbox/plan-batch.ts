@@ -16,6 +16,7 @@ import {
   type Resolved,
 } from '../workflow/resolve-event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { looks } from './answers.ts'
 import type { SourceName } from './ledger-port.ts'
 
 /** Names bound to orders, by key. */
@@ -49,7 +50,8 @@ function idName(orderId: string): SourceName {
 
 /**
  * Settles waiting events by names that are bound already or that an event of this very batch brings,
- * whichever of the two arrived first.
+ * whichever of the two arrived first. One that may have to ask its provider first settles nobody else: what it
+ * teaches is written once it is decided, and wakes who waits for it then.
  */
 export function settleAll(
   resolved: readonly Resolved[],
@@ -60,7 +62,8 @@ export function settleAll(
   let current = resolved
   for (;;) {
     for (const each of current)
-      if (each.kind === 'claim' && canTeach(each, bound, key)) teach(each, names, key)
+      if (each.kind === 'claim' && !looks(each) && canTeach(each, bound, key))
+        teach(each, names, key)
     const lookup = (sourceId: number, name: Name): NamedOrder | null =>
       names.get(key({ sourceId, kind: name.kind, value: name.value })) ?? null
     const next = current.map((each) =>
@@ -68,7 +71,11 @@ export function settleAll(
     )
     const settled = next.some((each, index) => each !== current[index])
     current = next
-    if (!settled) return { resolved: current, names }
+    if (settled) continue
+    for (const each of current)
+      if (each.kind === 'claim' && looks(each) && canTeach(each, bound, key))
+        teach(each, names, key)
+    return { resolved: current, names }
   }
 }
 

@@ -2,7 +2,7 @@
  * One event decided by the present code under its order's lock, as a plan that says what would change.
  * What would do something twice, or nothing at all, is refused.
  */
-import { HookledgerError } from '../core/errors.ts'
+import { HookledgerError, PermanentError } from '../core/errors.ts'
 import type { Executor } from '../postgres/executor.ts'
 import { printable } from '../workflow/checked-text.ts'
 import { findingKinds } from '../workflow/finding-kinds.ts'
@@ -10,6 +10,8 @@ import type { InboxEvent } from '../workflow/event.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { Outcome } from '../workflow/outcome.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
+import { looks, type Look } from './answers.ts'
+import { askAnew, withInputs } from './ask-anew.ts'
 import { isBeyond } from './batch-judgements.ts'
 import { foldBatch, namesOf, settleAll, snapshotOf, type BoundNames } from './plan-batch.ts'
 import { findingsOfEvent, type RedecisionTarget } from './redecide-target.ts'
@@ -66,10 +68,37 @@ export interface DecidedAnew {
   readonly bound: BoundNames
   readonly before: ReadonlyMap<string, OrderLedger>
   readonly after: ReadonlyMap<string, OrderLedger>
+  /** What the event looks at, where it is decided from an answer of its provider. */
+  readonly looks: ReadonlyMap<bigint, Look>
 }
 
 /** The order is in somebody's hands: a moment later it may not be. */
 export class OrderHeld extends Error {}
+
+/**
+ * Where the present code decides the event from an answer of its provider: asks anew, under the order's lock, and
+ * answers the claim that waits then. Null: nothing is asked.
+ *
+ * @throws OrderHeld; HookledgerError HKL_REPAIR_IMPOSSIBLE saying why it is not to be decided anew
+ */
+export async function askingClaim(
+  ctx: WorkContext,
+  tx: Executor,
+  { event }: RedecisionTarget,
+): Promise<Claim | null> {
+  const { claim } = await claimOf(ctx, tx, event)
+  if (!looks(claim)) return null
+  const { held } = await ctx.ledger.lockOrders(tx, [claim.orderId], [])
+  if (held.has(claim.orderId)) throw new OrderHeld()
+  try {
+    await askAnew(ctx, tx, claim)
+  } catch (error) {
+    if (error instanceof PermanentError)
+      throw impossible(`the present code fails on it: ${messageOf(error)}`)
+    throw error
+  }
+  return claim
+}
 
 /**
  * Decides under the lock of the order, which `tx` holds from here on.
@@ -100,14 +129,19 @@ export async function decideAnew(
   }
   const before = new Map([...ledgers].map(([id, ledger]) => [id, snapshotOf(ledger)]))
   const after = new Map(ledgers)
-  const outcome = await fold(ctx, tx, claim, after, names)
+  const inputs = await withInputs(ctx, tx, claim)
+  if ('error' in inputs)
+    throw impossible(`the present code fails on it: ${messageOf(inputs.error)}`)
+  const { ready, looks: looked } = inputs
+  const outcome = await fold(ctx, tx, ready, after, names)
   const concerned = await aboutEvent(ctx, tx, target)
   refuse(target, outcome, concerned.isRepaired)
   const made = new Set(
     outcome.findings.map((each) => ctx.ledger.findingId(each.kind, sourceText(event), each.about)),
   )
   const closes = concerned.open.filter((id) => !made.has(id))
-  return { plan: planOf(target, outcome, before, closes), outcome, bound, before, after }
+  const plan = planOf(target, outcome, before, closes)
+  return { plan, outcome, bound, before, after, looks: looked }
 }
 
 async function claimOf(
@@ -167,9 +201,14 @@ async function fold(
     payment === null ? [] : [{ sourceId: event.sourceId, id: payment.id }],
   )
   const payers = await ledger.payers(tx, named)
-  const { outcomes, failures } = foldBatch({ ...input, ledgers, payers })
+  const { outcomes, failures, asks } = foldBatch({ ...input, ledgers, payers })
   const [outcome] = outcomes
   if (outcome !== undefined) return outcome
+  if (asks.length > 0) {
+    throw impossible(
+      `what the provider answered fits no more: order ${claim.orderId} changed meanwhile; try again`,
+    )
+  }
   throw impossible(`the present code fails on it: ${messageOf(failures[0]?.error)}`)
 }
 

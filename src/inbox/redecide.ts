@@ -3,21 +3,20 @@
  * decision is the final one of an event of the source `hookledger` and names the one that it supersedes,
  * which stays final for its own event. Everything is one commit, and each decision is superseded once.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { HookledgerError } from '../core/errors.ts'
 import { toJson } from '../core/json.ts'
 import type { Executor } from '../postgres/executor.ts'
-import { sqlstateOf } from '../postgres/sqlstate.ts'
 import { stableText } from '../workflow/difference.ts'
-import { BatchOutdated, EventFailure } from './batch-failure.ts'
-import { claimSetup } from './claim.ts'
+import { answered, forgetAsking, type GatherNow } from './ask-anew.ts'
+import { askParts } from './ask-parts.ts'
+import { BatchOutdated } from './batch-failure.ts'
 import { newNames, wakesOf, type DecidedBatch } from './decided-batch.ts'
 import { operationParts } from './outbox-writes.ts'
 import { wakeParts, type Settled } from './outcome-parts.ts'
 import { storeOwnEvent } from './own-event.ts'
 import {
+  askingClaim,
   decideAnew,
-  OrderHeld,
   sourceText,
   type DecidedAnew,
   type RedecisionPlan,
@@ -30,6 +29,7 @@ import {
   type AlreadyRedecided,
   type RedecisionTarget,
 } from './redecide-target.ts'
+import { underLock, Undone } from './redecide-lock.ts'
 import type { RecordedDecision } from './replay-lookup.ts'
 import type { ReplayReason } from './replay.ts'
 import { runEffectSql } from './run-user-sql.ts'
@@ -62,7 +62,7 @@ export type AppliedRedecision =
  * or HKL_REPAIR_IMPOSSIBLE saying why it is not to be decided anew
  */
 export async function planRedecision(
-  ctx: WorkContext,
+  ctx: RedecideContext,
   event: { readonly id: string; readonly source?: string | undefined },
   by: ReplayReason,
 ): Promise<PlannedRedecision | AlreadyRedecided> {
@@ -70,10 +70,34 @@ export async function planRedecision(
   if (found.kind === 'recorded') return found
   const read = await readEventAgain(ctx.db, found.eventKey, ctx.reading, by)
   const target: RedecisionTarget = { kind: 'target', ...read, supersedes: found.word }
-  const { plan } = await underLock(ctx, async (tx) => {
-    throw new Undone(await decideAnew(ctx, tx, target))
-  })
+  const { plan } = await withAnswer(ctx, target, () =>
+    underLock(ctx, async (tx) => {
+      throw new Undone(await decideAnew(ctx, tx, target))
+    }),
+  )
   return { kind: 'planned', target, plan }
+}
+
+/** What deciding anew works with. */
+export interface RedecideContext extends WorkContext {
+  /** Undefined: events that are decided from answers of their provider cannot be decided anew here. */
+  readonly gatherNow?: GatherNow | undefined
+}
+
+/** Runs `work` when the provider was asked anew, where the present code decides the event from its answer. */
+async function withAnswer<T>(
+  ctx: RedecideContext,
+  target: RedecisionTarget,
+  work: () => Promise<T>,
+): Promise<T> {
+  const asking = await underLock(ctx, (tx) => askingClaim(ctx, tx, target))
+  if (asking === null) return work()
+  try {
+    await answered(ctx.gatherNow, target.event)
+    return await work()
+  } finally {
+    await forgetAsking(ctx, asking)
+  }
 }
 
 /**
@@ -82,12 +106,16 @@ export async function planRedecision(
  * @throws HookledgerError HKL_REPAIR_CHANGED when anything differs from the plan by now
  */
 export async function applyRedecision(
-  ctx: WorkContext,
+  ctx: RedecideContext,
   planned: PlannedRedecision,
   by: ReplayReason,
 ): Promise<AppliedRedecision> {
   const { supersedes } = planned.target
-  const applied = await underLock(ctx, (tx) => write(ctx, tx, planned, by))
+  const known = await supersedingOf(ctx.db, supersedes.decision.decision_id)
+  if (known !== null) return { kind: 'recorded', decision: known.decision }
+  const applied = await withAnswer(ctx, planned.target, () =>
+    underLock(ctx, (tx) => write(ctx, tx, planned, by)),
+  )
   if (applied !== null) return applied
   const first = await supersedingOf(ctx.db, supersedes.decision.decision_id)
   if (first === null) throw changed()
@@ -214,59 +242,11 @@ async function apply(
       closedFindings: [...plan.closes],
       actor: by.actor,
     },
-    [...operationParts(ctx, [settled]), ...wakeParts(db.schema, wakesOf(batch, learned))],
-  )
-}
-
-/** Rolls a transaction back that was only to look. */
-class Undone<T> extends Error {
-  readonly seen: T
-
-  constructor(seen: T) {
-    super('rolled back on purpose')
-    this.seen = seen
-  }
-}
-
-/** How often an order that somebody else holds is tried, and how long it is waited for in between. */
-const tries = 20
-const waitMs = 100
-
-/** Runs in a transaction of the worker's kind; what is in somebody else's hands is tried again for a while. */
-async function underLock<T>(ctx: WorkContext, work: (tx: Executor) => Promise<T>): Promise<T> {
-  for (let left = tries; ; left--) {
-    try {
-      return await ctx.db.transaction(work, { setup: claimSetup(ctx.limits) })
-    } catch (error) {
-      if (error instanceof Undone) return error.seen as T
-      if (error instanceof EventFailure) throw failed(error)
-      if (!isCrowded(error)) throw error
-      if (left <= 1) throw inWork(error)
-      await sleep(waitMs)
-    }
-  }
-}
-
-function isCrowded(error: unknown): boolean {
-  if (error instanceof OrderHeld || error instanceof BatchOutdated) return true
-  if (error instanceof HookledgerError) return error.code === 'HKL_LEDGER_CLAIM_LOST'
-  return ['55P03', '40P01', '40001'].includes(sqlstateOf(error) ?? '')
-}
-
-function inWork(cause: unknown): HookledgerError {
-  return new HookledgerError(
-    'HKL_LEDGER_CLAIM_LOST',
-    'its order is in work by somebody else: nothing was changed, try again in a moment',
-    { cause },
-  )
-}
-
-function failed({ cause }: EventFailure): HookledgerError {
-  const why = cause instanceof Error ? cause.message : 'an error that cannot be told'
-  return new HookledgerError(
-    'HKL_REPAIR_IMPOSSIBLE',
-    `not decided anew: the SQL of one of its effects failed: ${why}`,
-    { cause },
+    [
+      ...operationParts(ctx, [settled]),
+      ...askParts(db.schema, { asking: [], settled: [settled], retried: [], looks: decided.looks }),
+      ...wakeParts(db.schema, wakesOf(batch, learned)),
+    ],
   )
 }
 

@@ -10,6 +10,7 @@ import { judgeEventFailure, remedyOf, type EventFailure } from './batch-failure.
 import { claim, claimSetup, type Selection } from './claim.ts'
 import type { UnopenedEvent } from './decided-batch.ts'
 import { readClaimed } from './read-claimed.ts'
+import { notGathered } from './ask-parts.ts'
 import { inboxParts } from './outcome-parts.ts'
 import { workBatch, type BatchMode, type BatchReport, type WorkContext } from './work-batch.ts'
 
@@ -21,6 +22,8 @@ export interface RunReport {
   readonly settled: BatchReport['settled'][number][]
   /** Keys that were looked at, so that the scan can go on after them. */
   readonly claimed: bigint[]
+  /** Keys that wait for an answer of the provider from now on. */
+  readonly asked: bigint[]
   /** Keys that stay on the ready list, and why they should not be claimed again at once. */
   readonly left: bigint[]
   readonly cooling: bigint[]
@@ -69,7 +72,7 @@ const wholeMode: BatchMode = { openNew: true, checkPayers: false }
 const partLockTimeoutMs = 50
 
 function emptyReport(): RunReport {
-  return { settled: [], claimed: [], left: [], cooling: [], retried: [] }
+  return { settled: [], claimed: [], asked: [], left: [], cooling: [], retried: [] }
 }
 
 async function putOff(ctx: WorkContext, keys: readonly bigint[]): Promise<void> {
@@ -92,6 +95,7 @@ async function runSelection(
     const done = await workBatch(withWatch(ctx, seen), selection, mode)
     report.settled.push(...done.settled)
     report.retried.push(...done.retried.map(({ row }) => row.key))
+    report.asked.push(...done.asked)
     report.claimed.push(...done.claimed)
     report.left.push(...done.left)
     if (selection.kind !== 'suspect') await runGroups(ctx, grouped(done.unopened), report)
@@ -223,6 +227,7 @@ async function runGroups(
     const done = await workBatch(hasty, selection, wholeMode)
     report.settled.push(...done.settled)
     report.retried.push(...done.retried.map(({ row }) => row.key))
+    report.asked.push(...done.asked)
     report.left.push(...done.left)
   } catch (error) {
     if (remedyOf(error) !== 'without_new_orders')
@@ -277,6 +282,7 @@ async function failEvent(
         wakes: [],
         batchId: null,
       })
+      if (verdict.dead) parts.push(notGathered(db.schema, [found.row.key.toString()]))
       const { source } = found.event
       await ledger.apply(
         tx,

@@ -81,6 +81,7 @@ export function createScan(ctx: WorkContext, onFull: () => void = () => {}): Sca
       if (cooled !== null) {
         report.settled.push(...cooled.settled)
         report.retried.push(...cooled.retried)
+        report.asked.push(...cooled.asked)
       }
       const full = report.claimed.length >= ctx.limits.workBatch
       if (!full && after !== -1n) {

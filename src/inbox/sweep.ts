@@ -8,6 +8,8 @@ import type { Environment, InboxEvent } from '../workflow/event.ts'
 import { finding } from '../workflow/finding-kinds.ts'
 import { emptyOutcome } from '../workflow/outcome.ts'
 import { keyedPlans } from '../postgres/keyed-plans.ts'
+import { customerKind } from './customer-links.ts'
+import { notGathered } from './ask-parts.ts'
 import type { SourceLookup } from './read-claimed.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { wakeParts } from './outcome-parts.ts'
@@ -175,6 +177,7 @@ async function countLoneDeaths(
             from gone_suspects order by event_key returning 1)`,
         values: [finished],
       },
+      notGathered(s, finished),
     ],
   )
 }
@@ -325,8 +328,9 @@ export async function rescueWaits(db: Database): Promise<number> {
         join ${s}inbox_deferred d on d.event_key = w.event_key
         left join ${s}order_names n on n.kind = w.kind and n.source_id = w.source_id and n.name = w.name and w.source_id <> 0
         left join ${s}orders o on w.source_id = 0 and o.order_id = w.name
+        left join ${s}customer_links l on w.kind = '${customerKind}' and l.source_id = w.source_id and l.customer_id = w.name
         where d.deferred_at < now() - interval '5 seconds'
-          and (n.order_id is not null or o.updated_at > d.deferred_at or o.opened_at > d.deferred_at)
+          and (n.order_id is not null or l.subject is not null or o.updated_at > d.deferred_at or o.opened_at > d.deferred_at)
         limit 1000`,
     })
     const names: SourceName[] = rows.map((row) => ({

@@ -3,7 +3,6 @@
  * fails is rolled back and tried again without its cause; no event leaves the ready list in any other
  * way than by this commit.
  */
-import { randomUUID } from 'node:crypto'
 import { reach } from '../core/failpoints.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
@@ -15,8 +14,13 @@ import { emptyOutcome, type Outcome } from '../workflow/outcome.ts'
 import type { Registry } from '../workflow/registry.ts'
 import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
 import type { Environment } from '../workflow/event.ts'
+import type { ApiVersions, FoundVersion } from './api-versions.ts'
+import { anyLooks, askParts, partAsks } from './ask-parts.ts'
+import { readAnswers, withCustomers, type Look, type ReadAnswers } from './answers.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
+import { BatchRow } from './batch-row.ts'
 import { isBeyond, isKnown, waitsFor } from './batch-judgements.ts'
+import { awaitCustomers } from './customer-links.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
 import {
   ledgerBatch,
@@ -27,6 +31,7 @@ import {
   type LearnedName,
   type LockedClaims,
   type UnopenedEvent,
+  type WorkedBatch,
 } from './decided-batch.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { operationParts, type OutboxWrites } from './outbox-writes.ts'
@@ -41,6 +46,8 @@ export interface WorkContext extends OutboxWrites {
   readonly db: Database
   readonly ledger: LedgerPort
   readonly reading: EventReading
+  /** Tells of events that another version of the provider's API has shaped. */
+  readonly versions: ApiVersions
   readonly registry: Registry
   readonly environment: Environment
   /** Whether this process is the newest of its configuration, held until the transaction ends. */
@@ -66,13 +73,22 @@ export interface BatchReport {
   readonly claimed: readonly bigint[]
   readonly settled: readonly Settled[]
   readonly retried: readonly Retried[]
+  /** They wait for an answer of the provider. */
+  readonly asked: readonly bigint[]
   /** Left on the ready list: their order is held, or their type is for a newer worker. */
   readonly left: readonly bigint[]
   /** Of those, the ones that would write a new order or name, which this run was not to do. */
   readonly unopened: readonly UnopenedEvent[]
 }
 
-const nothing: BatchReport = { claimed: [], settled: [], retried: [], left: [], unopened: [] }
+const nothing: BatchReport = {
+  claimed: [],
+  settled: [],
+  retried: [],
+  asked: [],
+  left: [],
+  unopened: [],
+}
 
 /**
  * Runs one batch in one transaction. Throws what made it roll back; the batch row is gone then, so
@@ -85,14 +101,16 @@ export async function workBatch(
 ): Promise<BatchReport> {
   const batch = new Batch(ctx, selection, mode)
   try {
-    return await ctx.db.transaction((tx) => batch.run(tx), {
+    const report = await ctx.db.transaction((tx) => batch.run(tx), {
       setup: claimSetup(ctx.limits),
       needsAnother: true,
       beforeCommit: async () => reach('W6'),
       afterCommit: async () => reach('W7'),
     })
+    ctx.versions.told(batch.otherVersions)
+    return report
   } catch (error) {
-    await batch.unregister()
+    await batch.row.unregister()
     throw error
   }
 }
@@ -101,10 +119,11 @@ class Batch {
   readonly #ctx: WorkContext
   readonly #selection: Selection
   readonly #mode: BatchMode
-  readonly #id = randomUUID()
-  #registered = false
+  readonly row: BatchRow
+  otherVersions: readonly FoundVersion[] = []
 
   constructor(ctx: WorkContext, selection: Selection, mode: BatchMode) {
+    this.row = new BatchRow(ctx.db, ctx.worker, selection.kind === 'suspect')
     this.#ctx = ctx
     this.#selection = selection
     this.#mode = mode
@@ -119,9 +138,9 @@ class Batch {
     // side by side: the row is committed on another connection while this one reads
     const claimed = await bothEnded(
       readClaimed(db, tx, rows, this.#ctx.reading),
-      this.#register(rows),
+      this.row.register(rows),
     )
-    await this.#lockBatch(tx)
+    await this.row.lock(tx)
     await reach('W1')
     const open = claimed.filter((each) => !each.finished)
     const { registry, environment } = this.#ctx
@@ -132,60 +151,17 @@ class Batch {
     )
     const decided = await this.#decide(tx, open, resolved)
     await reach('W2')
-    const kept = new Set([...decided.settled, ...decided.retried].map((each) => each.row.key))
+    const { settled, retried, asking } = decided
+    const kept = new Set([...settled, ...retried, ...asking].map((each) => each.row.key))
     const left = open.map((each) => each.row.key).filter((key) => !kept.has(key))
     await this.#apply(tx, rows, decided, new Set(left))
     return {
       claimed: rows.map((row) => row.key),
-      settled: decided.settled,
-      retried: decided.retried,
+      settled,
+      retried,
+      asked: asking.map((each) => each.row.key),
       left,
       unopened: decided.unopened,
-    }
-  }
-
-  /**
-   * Commits the batch row on a second connection; the claiming transaction locks it before any code of
-   * the user's runs: whoever can lock it later knows that this worker died with the batch in its hands.
-   * It need not be flushed: a server that loses it has ended the claiming transaction too.
-   */
-  async #register(rows: readonly ClaimedRow[]): Promise<void> {
-    const { db, worker } = this.#ctx
-    this.#registered = true
-    await db.query({
-      text: `insert into ${db.schema}inbox_batches (batch_id, event_keys, alone, worker)
-        select $1::uuid, $2::bigint[], $3::boolean, $4
-        from (select set_config('synchronous_commit', 'off', true)) as unflushed`,
-      repeated: true,
-      values: [
-        this.#id,
-        rows.map((row) => row.key.toString()),
-        this.#selection.kind === 'suspect',
-        worker,
-      ],
-    })
-  }
-
-  async #lockBatch(tx: Executor): Promise<void> {
-    const { db } = this.#ctx
-    const locked = await tx.query({
-      text: `select 1 from ${db.schema}inbox_batches where batch_id = $1 for update`,
-      repeated: true,
-      values: [this.#id],
-    })
-    if (locked.length === 0) throw new BatchOutdated()
-  }
-
-  async unregister(): Promise<void> {
-    if (!this.#registered) return
-    const { db } = this.#ctx
-    try {
-      await db.query({
-        text: `delete from ${db.schema}inbox_batches where batch_id = $1`,
-        values: [this.#id],
-      })
-    } catch {
-      // the row stays, and its events will run alone once: slower, and just as safe
     }
   }
 
@@ -193,7 +169,7 @@ class Batch {
     tx: Executor,
     open: readonly ClaimedEvent[],
     first: readonly Resolved[],
-  ): Promise<DecidedBatch> {
+  ): Promise<WorkedBatch> {
     const { ledger } = this.#ctx
     const rowOf = new Map(open.map((each) => [each.event, each]))
     const bound = await ledger.lookupNames(tx, namesOf(first))
@@ -207,9 +183,13 @@ class Batch {
       tx,
       present.filter((each) => each.kind === 'claim'),
     )
-    const folded = await this.#fold(tx, ready, orders, names, rowOf)
+    const { claims, failures: unread, looks } = await this.#answers(tx, ready)
+    const folded = await this.#fold(tx, claims, orders, names, rowOf)
     const outcomes: Outcome[] = [...folded.outcomes]
-    const failures = folded.failures.map(({ claim: { event }, error }) => ({ event, error }))
+    const failures = [...unread, ...folded.failures].map(({ claim: { event }, error }) => ({
+      event,
+      error,
+    }))
     for (const each of present) {
       if (each.kind === 'failed') failures.push({ event: each.event, error: each.error })
       // plain handlers run below; what is for a newer worker stays on the list
@@ -231,11 +211,13 @@ class Batch {
       )
     }
     const settled: Settled[] = []
-    const retried: Retried[] = []
+    const { limits } = this.#ctx
+    const parted = partAsks(folded.asks, ({ event }) => rowOf.get(event)?.row, looks, limits)
+    const retried: Retried[] = [...parted.retried]
     for (const { event, error } of failures) {
       const found = rowOf.get(event)
       if (found === undefined) continue
-      const verdict = judgeEventFailure(error, found.row.attempts, this.#ctx.limits)
+      const verdict = judgeEventFailure(error, found.row.attempts, limits)
       if (verdict.dead) outcomes.push(deadOutcome(event, found.decisionId, verdict.reason))
       else retried.push({ row: found.row, delayMs: verdict.delayMs, error: verdict.error })
     }
@@ -250,7 +232,19 @@ class Batch {
       const waits = waitedNames(outcome, isBound)
       settled.push({ row: found.row, outcome: linkedOutcome(outcome), waits })
     }
-    return { settled, retried, before, after: orders, unopened: [...naming, ...unopened], bound }
+    const { asking } = parted
+    const all = [...naming, ...unopened]
+    return { settled, retried, asking, looks, before, after: orders, unopened: all, bound }
+  }
+
+  /** What the provider answered, for those that are decided from it: nothing at all for other batches. */
+  async #answers(tx: Executor, claims: readonly Claim[]): Promise<ReadAnswers> {
+    const { db, reading, limits } = this.#ctx
+    const answers = anyLooks(claims)
+      ? await readAnswers(db, tx, claims, reading, limits.evidenceMs)
+      : { claims, failures: [], looks: new Map<bigint, Look>() }
+    if (answers.looks.size > 0) await reach('G6')
+    return { ...answers, claims: await withCustomers(db, tx, answers.claims) }
   }
 
   /**
@@ -329,7 +323,7 @@ class Batch {
   async #apply(
     tx: Executor,
     rows: readonly ClaimedRow[],
-    decided: DecidedBatch,
+    decided: WorkedBatch,
     left: ReadonlySet<bigint>,
   ): Promise<void> {
     const { ledger, db, limits, worker } = this.#ctx
@@ -339,8 +333,11 @@ class Batch {
     await reach('W3')
     const wakes = wakesOf(decided, learned)
     await reach('W4')
-    await ledger.apply(tx, ledgerBatch(decided, ledger, worker), [
+    this.otherVersions = this.#ctx.versions.found(settled)
+    const batch = ledgerBatch(decided, ledger, worker, this.otherVersions)
+    await ledger.apply(tx, batch, [
       ...operationParts(this.#ctx, settled),
+      ...askParts(db.schema, decided),
       ...inboxParts(db.schema, {
         from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
         taken: rows.filter((row) => !left.has(row.key)),
@@ -353,10 +350,11 @@ class Batch {
             .map(({ row }) => row.key),
         ),
         wakes,
-        batchId: this.#id,
+        batchId: this.row.id,
       }),
     ])
     await reach('W5')
+    if (decided.asking.length > 0) await reach('G7')
     await runEffectSql(tx, settled, this.#ctx.registry, after, limits.watchdogMs)
   }
 
@@ -375,6 +373,8 @@ class Batch {
       ...waited.map((name) => ({ ...name, orderId: null })),
     ])
     if (conflicts.length > 0) throw new BatchOutdated()
+    const outcomes = decided.settled.map((each) => each.outcome)
+    await awaitCustomers(this.#ctx.db, tx, outcomes)
   }
 }
 

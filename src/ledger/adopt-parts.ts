@@ -159,14 +159,17 @@ function entitlementsPart(s: string, adopted: readonly AdoptedOrder[]): WritePar
     )
   if (rows.length === 0) return null
   return {
-    name: 'entitled',
+    name: 'entitled_told',
     sql: `entitled as (
       insert into ${s}entitlements as e (order_id, subject, entitlement, quantity, valid_until, active, stated, granted_by, changed_by)
       select * from unnest(:1::text[], :2::text[], :3::text[], :4::bigint[], :5::timestamptz[], :6::boolean[], :7::boolean[], :8::bigint[], :9::bigint[])
       on conflict (order_id, subject, entitlement) do update set quantity = excluded.quantity,
         valid_until = excluded.valid_until, active = excluded.active, stated = excluded.stated,
         granted_by = excluded.granted_by, changed_by = excluded.changed_by, version = e.version + 1
-      returning 1)`,
+      returning subject, order_id, changed_by),
+      entitled_told as (
+        insert into ${s}entitlement_changes (subject, order_id, decision_id, because)
+        select distinct subject, order_id, changed_by, 'adopt' from entitled returning 1)`,
     values: [
       rows.map((row) => row.orderId),
       rows.map((row) => row.subject),

@@ -21,6 +21,8 @@ import { storable } from '../postgres/storable-text.ts'
 export interface ApplyContext {
   readonly installationId: string
   readonly policy: FindingPolicy
+  /** Whether an operation is to tell of what events change about subjects. */
+  readonly tellsEvents: boolean
 }
 
 /** A batch of so few decisions is written by a statement that is kept, instead of planned each time. */
@@ -46,7 +48,7 @@ export async function applyBatch(
     acceptedPart(s, batch),
     effectsPart(s, batch),
     ...orderParts(s, batch),
-    ...entitlementParts(s, batch),
+    ...entitlementParts(s, batch, context.tellsEvents),
     findingsPart(s, context.installationId, context.policy, batch.findings),
     closedPart(s, batch.closedFindings),
     ...inboxParts,

@@ -9,18 +9,13 @@ import type { LedgerEntitlement } from '../workflow/order.ts'
 import type { OutcomeKind } from '../workflow/outcome.ts'
 import type { LedgerBatch } from './batch.ts'
 import { byteOrder } from './byte-order.ts'
-
-interface EntitlementRow {
-  readonly orderId: string
-  readonly row: LedgerEntitlement
-  readonly changedBy: bigint
-}
+import { changesPart, type ChangedRow } from './entitlement-changes.ts'
 
 /** Only these change what an order entitles to. */
 const changing: ReadonlySet<OutcomeKind> = new Set(['fulfilled', 'moved', 'reversed'])
 
-/** Inserts what is new and updates what changed. */
-export function entitlementParts(s: string, batch: LedgerBatch): WritePart[] {
+/** Inserts what is new and updates what changed; `tellsEvents`: whoever is to be told of it is, too. */
+export function entitlementParts(s: string, batch: LedgerBatch, tellsEvents: boolean): WritePart[] {
   const { added, changed } = differences(batch)
   const parts: WritePart[] = []
   if (added.length > 0) {
@@ -46,13 +41,14 @@ export function entitlementParts(s: string, batch: LedgerBatch): WritePart[] {
       expected: changed.length,
     })
   }
-  return parts
+  const told = changesPart(s, batch, [...added, ...changed], tellsEvents)
+  return told === null ? parts : [...parts, told]
 }
 
 const columns =
   ':1::text[], :2::text[], :3::text[], :4::bigint[], :5::timestamptz[], :6::boolean[], :7::boolean[], :8::bigint[], :9::bigint[]'
 
-function valuesOf(rows: readonly EntitlementRow[]): Value[] {
+function valuesOf(rows: readonly ChangedRow[]): Value[] {
   return [
     rows.map((each) => each.orderId),
     rows.map((each) => each.row.subject),
@@ -67,15 +63,15 @@ function valuesOf(rows: readonly EntitlementRow[]): Value[] {
 }
 
 function differences(batch: LedgerBatch): {
-  readonly added: EntitlementRow[]
-  readonly changed: EntitlementRow[]
+  readonly added: ChangedRow[]
+  readonly changed: ChangedRow[]
 } {
   const latest = new Map<string, bigint>()
   for (const { outcome: o } of batch.decided) {
     if (o.orderId !== null && changing.has(o.kind)) latest.set(o.orderId, o.decisionId)
   }
-  const added: EntitlementRow[] = []
-  const changed: EntitlementRow[] = []
+  const added: ChangedRow[] = []
+  const changed: ChangedRow[] = []
   for (const { id: orderId, entitlements } of batch.after.values()) {
     const earlier = batch.before.get(orderId)?.entitlements ?? []
     for (const row of entitlements) {
@@ -83,7 +79,7 @@ function differences(batch: LedgerBatch): {
         (each) => each.subject === row.subject && each.entitlement === row.entitlement,
       )
       if (old !== undefined && isSame(row, old)) continue
-      const written = { orderId, row, changedBy: latest.get(orderId) ?? row.grantedBy ?? 0n }
+      const written = { orderId, row, old, changedBy: latest.get(orderId) ?? row.grantedBy ?? 0n }
       if (old === undefined) added.push(written)
       else changed.push(written)
     }
@@ -91,7 +87,7 @@ function differences(batch: LedgerBatch): {
   return { added: added.sort(byKey), changed: changed.sort(byKey) }
 }
 
-function byKey(a: EntitlementRow, b: EntitlementRow): number {
+function byKey(a: ChangedRow, b: ChangedRow): number {
   return (
     byteOrder(a.orderId, b.orderId) ||
     byteOrder(a.row.subject, b.row.subject) ||

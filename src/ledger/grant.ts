@@ -141,6 +141,9 @@ function grantedPart(s: string, grant: CheckedGrant): WritePart {
         insert into ${s}entitlements (order_id, subject, entitlement, quantity, valid_until, active, granted_by, changed_by)
         select :1, :8, n.entitlement, n.quantity, :9::timestamptz, true, d.decision_id, d.decision_id
         from granted_decision d cross join unnest(:10::text[], :11::bigint[]) as n(entitlement, quantity) returning 1),
+      granted_told as (
+        insert into ${s}entitlement_changes (subject, order_id, decision_id, because)
+        select :8, :1, decision_id, 'grant' from granted_decision returning 1),
       granted as (
         insert into ${s}operator_acts (act, target, reason, actor, details)
         select 'grant', 'order:' || :1::text, :4, :7, :5::text::jsonb from granted_decision returning 1)`,
@@ -182,7 +185,10 @@ function endedPart(s: string, end: GrantEnd, revoked: readonly string[]): WriteP
         update ${s}orders set state = :4, version = version + 1, updated_at = clock_timestamp() where order_id = :1 returning 1),
       ended_rows as (
         update ${s}entitlements e set active = false, changed_by = d.decision_id, version = e.version + 1
-        from ended_decision d where e.order_id = :1 and e.active returning 1),
+        from ended_decision d where e.order_id = :1 and e.active returning e.subject),
+      ended_told as (
+        insert into ${s}entitlement_changes (subject, order_id, decision_id, because)
+        select distinct r.subject, :1, d.decision_id, 'grant' from ended_rows r, ended_decision d returning 1),
       ended as (
         insert into ${s}operator_acts (act, target, reason, actor, details)
         select 'grant end', 'order:' || :1::text, :5, :8, :6::text::jsonb from ended_decision returning 1)`,

@@ -40,13 +40,14 @@ export interface Ledger {
   derive(orderId: string, name: string): string
 }
 
-/** Creates the ledger of an installation. */
+/** Creates the ledger of an installation. `tellsEvents`: an operation tells of what events change about subjects. */
 export function createLedger(
   db: Database,
   installation: Installation,
   policy: FindingPolicy,
+  tellsEvents = false,
 ): Ledger {
-  const context = { installationId: installation.id, policy }
+  const context = { installationId: installation.id, policy, tellsEvents }
   return {
     nameKey,
     lookupNames: (tx, names) => lookupNames(db, tx, names),

@@ -6,6 +6,7 @@
 import { HookledgerError } from '../core/errors.ts'
 import { formatMoney } from '../core/money.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import { subjectAsAsked } from '../postgres/present-subject.ts'
 import { runParts, type WritePart } from '../postgres/write-parts.ts'
 import {
   checkedOpening,
@@ -62,7 +63,7 @@ export async function openOrder(
   const ledger =
     inserted.length > 0
       ? unopenedOrder(order.id, workflow)
-      : await lockAndRead(context.db, tx, order.id)
+      : await lockAndRead(context.db, tx, order)
   const { version } = ledger
   const { answer, findings } = openLedger(ledger, workflow, order)
   const found = findingsPart(
@@ -81,7 +82,13 @@ export async function openOrder(
 }
 
 /** Locks the order's row, waiting for whoever holds it, and reads what opening compares with. */
-async function lockAndRead(db: Database, tx: Executor, id: string): Promise<OrderLedger> {
+async function lockAndRead(
+  db: Database,
+  tx: Executor,
+  { id, subject }: Opening,
+): Promise<OrderLedger> {
+  const s = db.schema
+  const asked = subject ?? null
   const [row] = await tx.query<{
     workflow: string
     state: string
@@ -90,9 +97,9 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
     currency: string | null
     version: string
   }>({
-    text: `select workflow, state, subject, expected_amount, currency, version
-      from ${db.schema}orders where order_id = $1 for no key update`,
-    values: [id],
+    text: `select o.workflow, o.state, ${subjectAsAsked(s, 'o.subject', '$2::text')} as subject, o.expected_amount, o.currency, o.version
+      from ${s}orders o where o.order_id = $1 for no key update of o`,
+    values: [id, asked],
   })
   if (row === undefined)
     throw new HookledgerError(
@@ -111,11 +118,11 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
     values: [id],
   })
   const entitled = await tx.query<{ subject: string; entitlement: string }>({
-    text: `select subject, entitlement from ${db.schema}entitlements
-      where order_id = $1 and stated order by subject, entitlement`,
-    values: [id],
+    text: `select ${subjectAsAsked(s, 'e.subject', '$2::text')} as subject, e.entitlement from ${s}entitlements e
+      where e.order_id = $1 and e.stated order by e.subject, e.entitlement`,
+    values: [id, asked],
   })
-  const { workflow, state, subject, expected_amount: amount, currency } = row
+  const { workflow, state, expected_amount: amount, currency } = row
   return {
     id,
     workflow,
@@ -123,7 +130,7 @@ async function lockAndRead(db: Database, tx: Executor, id: string): Promise<Orde
     provider: null,
     providerAccount: null,
     state,
-    subject,
+    subject: row.subject,
     expected: amount === null || currency === null ? null : { amount: BigInt(amount), currency },
     version: BigInt(row.version),
     stored: true,

@@ -179,7 +179,11 @@ export async function endShadowBatch(
         from decided d where o.order_id = d.order_id returning 1),
       activated as (
         update ${s}entitlements e set active = true, granted_by = d.decision_id, changed_by = d.decision_id, version = e.version + 1
-        from decided d where e.order_id = d.order_id and e.stated and not e.active returning 1)
+        from decided d where e.order_id = d.order_id and e.stated and not e.active returning 1),
+      told as (
+        insert into ${s}entitlement_changes (subject, order_id, decision_id, because)
+        select distinct n.subject, d.order_id, d.decision_id, 'shadow' from decided d join dormant n on n.order_id = d.order_id
+        returning 1)
       select count(*)::integer as entitlements from activated`,
     values: [ids, states, workflow.name, by.reason, workflow.version, by.actor],
   })

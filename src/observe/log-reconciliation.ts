@@ -1,15 +1,9 @@
 /** Log lines of reconciliation: one for each pass over a source that did something, or could not. */
 import type { OverdueFinding, ReconcileRunEnd, Signals } from '../core/signals.ts'
-
-/** Where lines go; fields come first. */
-interface Target {
-  debug(fields: object, message: string): void
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
+import type { LogTarget } from './log-target.ts'
 
 /** Writes them from now on; returns what ends it. */
-export function logReconciliation(signals: Signals, log: Target): (() => void)[] {
+export function logReconciliation(signals: Signals, log: LogTarget): (() => void)[] {
   return [
     signals.on('reconcile.run.ended', (run) => log[levelOf(run)](fieldsOf(run), textOf(run))),
     signals.on('findings.overdue', (finding) =>

@@ -5,7 +5,9 @@
 import { styleText } from 'node:util'
 import { pino } from 'pino'
 import type { EventOutcome, FailedAttempt, OperationEnd, Signals } from '../core/signals.ts'
+import { logGathering } from './log-gathering.ts'
 import { logReconciliation } from './log-reconciliation.ts'
+import type { LogTarget } from './log-target.ts'
 import { printable } from './printable.ts'
 
 /** How much is logged. */
@@ -14,17 +16,10 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 /** Every level, least first. */
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
-/** A log; fields come first, as in pino. */
-export interface Log {
+/** A log whose level can be changed. */
+export interface Log extends LogTarget {
   level: LogLevel
-  debug(fields: object, message: string): void
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
 }
-
-/** Where lines of the log go: a pino logger, or anything with its methods. */
-export type LogTarget = Pick<Log, 'debug' | 'info' | 'warn' | 'error'>
 
 /** How a log is written. */
 export interface LogOptions {
@@ -73,6 +68,7 @@ export function logSignals(signals: Signals, log: LogTarget): () => void {
       log.warn({ events }, `the sweep found ${events} events that nothing had woken`),
     ),
     ...logOutbox(signals, log),
+    ...logGathering(signals, log),
     ...logReconciliation(signals, log),
     signals.on('worker.loop.failed', ({ loop, message }) =>
       log.error({ loop }, `${loop} failed and is tried again: ${message}`),

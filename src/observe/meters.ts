@@ -26,6 +26,18 @@ export const counterFamilies = {
     labels: ['workflow', 'from', 'to'],
   },
   effects_total: { help: 'Effects recorded.', labels: ['workflow', 'type'] },
+  fetch_answers_total: {
+    help: 'Answers of providers that mirrors and gather asked for.',
+    labels: [],
+  },
+  fetch_failures_total: {
+    help: 'Requests to providers that failed and are made again.',
+    labels: ['source', 'kind'],
+  },
+  fetch_pauses_total: {
+    help: 'Times that a source, or an account of it, was left alone after too many failures in a row.',
+    labels: ['source'],
+  },
   outbox_deliveries_total: {
     help: 'Operations that ended.',
     labels: ['destination', 'outcome'],
@@ -112,6 +124,15 @@ export function meterSignals(signals: Signals, meter: Meter): () => void {
       meter.count('waits_rescued_total', [], events),
     ),
     signals.on('worker.loop.failed', ({ loop }) => meter.count('loop_failures_total', [loop], 1)),
+    signals.on('gather.answers.stored', ({ answers }) =>
+      meter.count('fetch_answers_total', [], answers),
+    ),
+    signals.on('gather.request.failed', ({ source, kind }) =>
+      meter.count('fetch_failures_total', [source, kind], 1),
+    ),
+    signals.on('gather.source.paused', ({ source }) =>
+      meter.count('fetch_pauses_total', [source], 1),
+    ),
     signals.on('outbox.operation.ended', ({ destination, outcome, attempts }) => {
       meter.count('outbox_deliveries_total', [destination, outcome], 1)
       meter.observe('outbox_attempts', [destination], attempts)

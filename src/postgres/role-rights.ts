@@ -27,6 +27,7 @@ const upkeep = execute(
   'drop_rejections(integer)',
   'payload_state()',
   'drop_requests(integer)',
+  'drop_evidence(integer, integer)',
 )
 
 /** Takes deliveries in, and cannot read, change or remove what it took in. */
@@ -75,6 +76,11 @@ const records = select(
   'inbox_redeliveries',
   'inbox_batches',
   'inbox_suspects',
+  'inbox_gathers',
+  'looked_at',
+  'fetches',
+  'fetch_budgets',
+  'mirrored_objects',
   'rejections',
   'workflow_states',
   'workflow_versions',
@@ -85,6 +91,11 @@ const records = select(
   'fulfillment_effects',
   'entitlements',
   'entitlement_rules',
+  'customer_links',
+  'subject_merges',
+  'entitlement_watch',
+  'entitlement_ends',
+  'entitlement_changes',
   'findings',
   'reconciliation_checkpoints',
   'reconciliation_runs',
@@ -121,6 +132,12 @@ const keptBodies: readonly Right[] = [
   ['select (event_key, received_on)', 'table', 'payloads'],
   ['select (event_key, held_at)', 'table', 'payloads_held'],
   ['select (operation_id)', 'table', 'outbox_requests'],
+  [
+    'select (evidence_id, order_id, source_id, kind, object_id, number, workflow, event_key, order_version, is_found, is_late, requested_at, fetched_at, body_sha256, body_bytes)',
+    'table',
+    'evidence',
+  ],
+  ...execute('is_evidence_intact(bigint)'),
   ...execute('is_payload_intact(bigint)', 'payload_state()', 'is_request_intact(uuid)'),
 ]
 
@@ -144,6 +161,29 @@ const worker: readonly Right[] = [
   ['insert, delete, update (started_at)', 'table', 'inbox_batches'],
   ['insert, delete, update (seen_at)', 'table', 'processes'],
   ['insert, delete, update (starts, attempts, due_at)', 'table', 'inbox_suspects'],
+  // what is asked of providers, and what they answered: written here, read back while it stands
+  [
+    'insert, delete, update (order_id, source_id, kind, object_id, wanted, waiting, tries, asked_at, attempts, deadline_at, waits_for, overdue)',
+    'table',
+    'inbox_gathers',
+  ],
+  [
+    'insert, delete, update (sent, answered, applied, evidence_id, answered_at, applied_by, checked_at)',
+    'table',
+    'looked_at',
+  ],
+  [
+    'insert, delete, update (workflow, event_type, event_key, wanted, asked_at, due_at, leased_until, attempts, last_error, told)',
+    'table',
+    'fetches',
+  ],
+  ['insert, update, delete', 'table', 'fetch_budgets'],
+  [
+    'insert (order_id, source_id, kind, object_id, number, workflow, event_key, order_version, is_found, is_late, requested_at, fetched_at, body_sha256, body_bytes, body), update (is_late)',
+    'table',
+    'evidence',
+  ],
+  ...execute('newest_answers(bigint[], bigint)', 'gathered_payloads(bigint[])'),
   ['delete', 'table', 'rejections'],
   ['insert', 'table', 'workflow_states'],
   ['insert, update (last_registered_at, retired_at)', 'table', 'workflow_versions'],
@@ -173,6 +213,21 @@ const worker: readonly Right[] = [
     'findings',
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
+  // what subjects are, and who is told of what they may use; merges lock their table
+  [
+    'insert (source_id, customer_id, subject), update (subject, linked_at, act_id)',
+    'table',
+    'customer_links',
+  ],
+  ['insert, update', 'table', 'subject_merges'],
+  ['update (through)', 'table', 'entitlement_watch'],
+  ['insert (valid_until, order_id, subject, entitlement), delete', 'table', 'entitlement_ends'],
+  [
+    'insert (subject, order_id, decision_id, because, entitlement, ended_at), delete, update (changed_at)',
+    'table',
+    'entitlement_changes',
+  ],
+  ['usage', 'sequence', 'entitlement_telling_seq'],
   ['insert (workflow), update (since, ended_at)', 'table', 'shadow_workflows'],
   ['insert, update (compared_at, subjects, differences, too_young)', 'table', 'shadow_comparisons'],
   [
@@ -256,6 +311,12 @@ const privacy: readonly Right[] = [
   ...select('outbox_operations', 'outbox_attempts', 'operation_reads'),
   ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
   ...execute('read_payload(bigint, text, text)', 'payload_state()'),
+  [
+    'select (evidence_id, order_id, source_id, kind, object_id, number, workflow, event_key, is_found, fetched_at, body_sha256, body_bytes)',
+    'table',
+    'evidence',
+  ],
+  ...execute('read_evidence(bigint, text, text)'),
   ...execute('read_operation(uuid, text, text)'),
 ]
 

@@ -34,11 +34,18 @@ export const promisedIndexes: readonly PromisedIndex[] = [
   ['P3', 'inbox_ignored', 'inbox_ignored_pkey', 'event_key'],
   ['P3', 'inbox_dead', 'inbox_dead_pkey', 'event_key'],
   ['P3', 'inbox_suspects', 'inbox_suspects_pkey', 'event_key'],
+  ['P3', 'inbox_gathers', 'inbox_gathers_pkey', 'event_key'],
+  ['P3', 'looked_at', 'looked_at_pkey', 'order_id,source_id,kind,object_id'],
+  ['P3', 'fetches', 'fetches_pkey', 'order_id,source_id,kind,object_id'],
+  ['P8', 'evidence', 'evidence_number_key', 'order_id,source_id,kind,object_id,number'],
   ['P4', 'ledger_decisions', 'ledger_decisions_order_key', 'order_id,decision_id,entitles'],
   ['P4', 'workflow_states', 'workflow_states_pkey', 'workflow,state'],
   ['P4', 'workflow_states', 'workflow_states_entitles_key', 'workflow,state,entitles'],
   ['P4', 'entitlements', 'entitlements_pkey', 'order_id,subject,entitlement'],
   ['P5', 'inbox_waits', 'inbox_waits_pkey', 'kind,source_id,name,event_key'],
+  ['P5', 'customer_links', 'customer_links_pkey', 'source_id,customer_id'],
+  ['P5', 'subject_merges', 'subject_merges_pkey', 'from_subject'],
+  ['P5', 'entitlement_ends', 'entitlement_ends_pkey', 'valid_until,order_id,subject,entitlement'],
   ['P5', 'findings', 'findings_pkey', 'finding_id'],
   ['P6', 'outbox_operations', 'outbox_operations_pkey', 'operation_id'],
   ['P6', 'outbox_attempts', 'outbox_attempts_number_key', 'operation_id,number'],
@@ -69,12 +76,20 @@ export const appendOnlyTables: readonly string[] = [
   'operation_reads',
 ]
 
+/** Triggers of other tables whose rows are added, and of which only what is named there ever changes. */
+const keptTables: readonly (readonly [table: string, trigger: string])[] = [
+  ['repairs', 'repairs_append_only'],
+  ['evidence', 'evidence_append_only'],
+  ['evidence', 'evidence_permanent'],
+]
+
 /** Looks at everything. */
 export async function diagnoseSchema(db: Database): Promise<Diagnosis[]> {
   return [
     ...(await diagnoseIndexes(db)),
     ...(await diagnoseConstraints(db)),
     ...(await diagnoseTriggers(db)),
+    ...(await diagnoseKept(db)),
     ...(await diagnosePersistence(db)),
   ]
 }
@@ -196,6 +211,21 @@ async function diagnoseTriggers(db: Database): Promise<Diagnosis[]> {
     .map((table) => ({
       code: 'HKL_SCHEMA_BROKEN',
       message: `the trigger that keeps ${table} append-only is missing or disabled: P8 does not hold`,
+      breaks: 'P8',
+    }))
+}
+
+async function diagnoseKept(db: Database): Promise<Diagnosis[]> {
+  const rows = await db.query<{ table: string; name: string }>({
+    text: `select c.relname as table, t.tgname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
+      where c.relnamespace = to_regnamespace($1) and not t.tgisinternal and t.tgenabled in ('O', 'A')`,
+    values: [db.schema.slice(0, -1)],
+  })
+  return keptTables
+    .filter(([table, trigger]) => !rows.some((row) => row.table === table && row.name === trigger))
+    .map(([table, trigger]) => ({
+      code: 'HKL_SCHEMA_BROKEN',
+      message: `the trigger ${trigger} that keeps ${table} as it was written is missing or disabled: P8 does not hold`,
       breaks: 'P8',
     }))
 }

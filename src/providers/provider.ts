@@ -66,6 +66,15 @@ export interface Source<Name extends string = string, Events = unknown> {
    * body names none. Never throws.
    */
   readonly requestKey?: ((body: Readonly<Record<string, unknown>>) => string | null) | undefined
+  /**
+   * The version of the provider's API that shaped the event, by its parsed body, where another one is expected;
+   * null where it is the one. Never throws.
+   */
+  readonly otherVersion?:
+    | ((
+        body: Readonly<Record<string, unknown>>,
+      ) => { readonly version: string; readonly expected: string } | null)
+    | undefined
   /** The event types that this provider is known to send, where that is known. */
   readonly sends?: readonly string[] | undefined
   /** The provider's own records, where the provider can be asked for them; reconciliation needs them. */

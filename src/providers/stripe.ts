@@ -27,8 +27,10 @@ import {
   resolveSourceOptions,
 } from './source-options.ts'
 import type { StripeEvents } from './stripe-event-types.ts'
+import { stripeCallsApi } from './stripe-calls.ts'
 import { stripeEventTypes } from './stripe-event-types.ts'
 import { stripeRecords } from './stripe-records/stripe-records.ts'
+import { sdkVersion } from './stripe-records/stripe-sdk.ts'
 import type { TopLevelValue } from './top-level.ts'
 import { readTopLevel } from './top-level.ts'
 
@@ -83,8 +85,10 @@ function makeStripe(options: StripeOptions): StripeSource {
   const { account, environment, toleranceSeconds } = resolveSourceOptions('stripe()', options)
   const keys = requireSecrets('stripe()', 'signingSecrets', options.signingSecrets).map(toKey)
   const admits = admittedAccounts(options.connect)
+  const { apiVersion, connect } = options
   const api = resolveApi(options)
   const records = recordsOf(options, api)
+  const calls = api && stripeCallsApi({ ...api, apiVersion, account, connect })
   const source: Source<'stripe', StripeEvents> = {
     provider: 'stripe',
     account,
@@ -94,7 +98,9 @@ function makeStripe(options: StripeOptions): StripeSource {
     verify: (request, nowMs) => verifyStripe(keys, request, nowMs, toleranceSeconds),
     name: (request) => [nameStripeEvent(request.rawBody, account)],
     requestKey,
+    otherVersion: (body) => otherVersion(body, apiVersion),
     ...(records !== undefined && { records }),
+    ...(calls !== undefined && { calls }),
   }
   return Object.freeze(Object.defineProperty(source, 'api', { value: api })) as StripeSource
 }
@@ -105,6 +111,18 @@ function requestKey(body: Readonly<Record<string, unknown>>): string | null {
   if (typeof request !== 'object' || request === null || !('idempotency_key' in request))
     return null
   return typeof request.idempotency_key === 'string' ? request.idempotency_key : null
+}
+
+/** Without a version that was given, the events should have the shapes of the SDK that is installed. */
+function otherVersion(
+  body: Readonly<Record<string, unknown>>,
+  given: string | undefined,
+): { readonly version: string; readonly expected: string } | null {
+  const version = keepableName(body['api_version'])
+  // thin events and those of other API families carry none
+  if (version === undefined || body['object'] !== 'event') return null
+  const expected = given ?? sdkVersion()
+  return expected === undefined || version === expected ? null : { version, expected }
 }
 
 /** The whole secret, prefix included, is the key. */

@@ -9,10 +9,12 @@ import { writeFindings, type Rechecked } from './findings.ts'
 import { Judge } from './judge.ts'
 import { wouldTell } from './judge-facts.ts'
 import { judgeRecords } from './judge-records.ts'
+import { mirrorDiffers } from './mirror-differs.ts'
 import type {
   CompareInput,
   CompareReport,
   ConfiguredSourceLike,
+  Discrepancy,
   LookedAt,
   PreviewOutcome,
 } from './ports.ts'
@@ -34,13 +36,31 @@ export async function lookAt(
     const inject = previews.filter(
       (each) =>
         each.eventKey === null &&
-        (wouldTell(each) ||
-          (mended.has(each.made.eventId) && isDecided(each)) ||
-          (each.outcome?.kind === 'deferred' && each.orderExists && !each.known)),
+        (each.look === null
+          ? wouldTell(each) ||
+            (each.needsFacts && !each.known) ||
+            (mended.has(each.made.eventId) && isDecided(each)) ||
+            (each.outcome?.kind === 'deferred' && each.orderExists && !each.known)
+          : isToBeLookedAt(each)),
     )
     if (discrepancies.length > 0 || inject.length > 0) seen.suspect(record)
-    return { record, previews, inject, isYoung }
+    const differs = new Map(
+      inject.flatMap((each): [string, Discrepancy][] => {
+        const found = mirrorDiffers(at, record, each)
+        return found === null ? [] : [[each.made.eventId, found]]
+      }),
+    )
+    return { record, previews, inject, differs, isYoung }
   })
+}
+
+/** A record of a mirrored type is only a hint: where it fits the order, or led to a look already, nobody looks. */
+function isToBeLookedAt(each: PreviewOutcome): boolean {
+  const { outcome, look, known, orderExists } = each
+  if (known || look === null) return false
+  if (!look.isSeen || wouldTell(each)) return true
+  // who waits for a customer's link will be woken by it, if only the event is here
+  return outcome?.kind === 'deferred' && (orderExists || (outcome.wait?.customers ?? []).length > 0)
 }
 
 /** It would end with a decision, if only that it is known already: what is dead of it is over then. */

@@ -205,7 +205,7 @@ class FactsJudge implements JudgedRecord {
 
   /** Everything that somebody handles waits for an order that does not exist here. */
   #isOrderless(): boolean {
-    const handled = this.#previews.filter(({ outcome }) => outcome?.kind !== 'ignored')
+    const handled = this.#previews.filter((each) => !isForeign(each))
     return handled.length > 0 && handled.every(isOrderless)
   }
 
@@ -240,10 +240,18 @@ class FactsJudge implements JudgedRecord {
 }
 
 /** Whether the event, decided now, would say something that is not known here. */
-export function wouldTell({ outcome, failure, known }: PreviewOutcome): boolean {
+export function wouldTell({ outcome, failure, known, look }: PreviewOutcome): boolean {
   if (outcome === null) return failure !== null && !known
   if (outcome.kind === 'contradicted') return !known
+  if (outcome.kind === 'absorbed') return look?.hasNews === true
   return ['fulfilled', 'moved', 'reversed'].includes(outcome.kind)
+}
+
+/** Nobody's here, or as a rule somebody else's: its handlers wait for a name only for a while. */
+function isForeign({ outcome }: PreviewOutcome): boolean {
+  if (outcome?.kind !== 'deferred') return outcome?.kind === 'ignored'
+  const { wait } = outcome
+  return wait !== null && wait.atDeadline === 'ignore' && wait.forMs !== null
 }
 
 function isOrderless({ outcome, orderExists }: PreviewOutcome): boolean {

@@ -15,6 +15,7 @@ import {
   type LedgerView,
   type RecordedPayment,
 } from './judge-facts.ts'
+import { mirrorDiffers } from './mirror-differs.ts'
 import type { PreviewOutcome } from './ports.ts'
 import { readOnlySetup } from './preview.ts'
 
@@ -55,6 +56,7 @@ export async function judgeRecords(
     at.source,
     at.account,
     considered.map(({ isYoung, events }) => (isYoung ? [] : events)),
+    records,
   )
   const view = await ctx.db.transaction((tx) => readView(ctx, tx, at, considered, previews), {
     setup: readOnlySetup,
@@ -71,7 +73,8 @@ export async function judgeRecords(
       first.differing.length === 0 || events.length === 0
         ? first
         : judgeFacts(record, facts, own, await renamed(ctx, at, events, view))
-    const said = { discrepancies, confirmed, differing }
+    const differs = own.flatMap((each) => mirrorDiffers(at, record, each) ?? [])
+    const said = { discrepancies: [...discrepancies, ...differs], confirmed, differing }
     judged.push({ record, mended, previews: own, isYoung: false, ...said })
   }
   return judged

@@ -176,12 +176,31 @@ export async function judgeFetched(
     const [judged] = await judgeRecords(ctx, at, [record], settledBefore)
     return judgementOf(reference, record, judged)
   }
+  // what a mirror follows and is gone is for the next look to tell
+  if (await isFollowed(ctx, at, reference))
+    return { reference, record: null, verdict: 'young', discrepancies: [] }
   const payments = await readPayments(ctx.db.schema, ctx.db, at.sourceId, [reference.id])
   const discrepancies = [...payments.values()]
     .filter(({ applied, amount }) => applied && amount > 0n)
     .map((payment) => withoutRecord(at, { ...payment, sourceId: at.sourceId }, reference))
   const verdict = discrepancies.length === 0 ? 'agrees' : 'differs'
   return { reference, record: null, verdict, discrepancies }
+}
+
+/** Whether a mirror follows the record, and knows it still. */
+async function isFollowed(
+  { db }: CompareContext,
+  { sourceId }: AccountSource,
+  { kind, id }: RecordReference,
+): Promise<boolean> {
+  const rows = await db.query({
+    text: `select 1 from ${db.schema}looked_at l
+      where l.source_id = $1 and l.kind = $2 collate "C" and l.object_id = $3 collate "C"
+        and not exists (select 1 from ${db.schema}evidence e
+          where e.evidence_id = l.evidence_id and not e.is_found and l.applied = l.answered offset 0) limit 1`,
+    values: [sourceId, kind, id],
+  })
+  return rows.length > 0
 }
 
 function judgementOf(

@@ -7,7 +7,8 @@ import { toJson } from '../core/json.ts'
 import { storable } from '../postgres/storable-text.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { Outcome } from '../workflow/outcome.ts'
-import type { MadeEvent } from '../workflow/records.ts'
+import { isLookKnown, knowsRecord, settlingLooks, stillLooks } from './known-looks.ts'
+import type { Previewed } from './previewed.ts'
 
 /** Where to look. */
 export interface KnownContext {
@@ -24,16 +25,22 @@ export interface KnownOutcome {
   readonly isKnown: boolean
   /** It, or older ones of its type, are in the inbox and not decided yet: what it comes to cannot be told now. */
   readonly isPending: boolean
+  /** Of a look that leaves the order as it is: whether a finding would be made or closed. */
+  readonly hasNews: boolean
 }
+
+/** Of what nothing is known. */
+export const nothingKnown: KnownOutcome = Object.freeze({
+  eventKey: null,
+  isKnown: false,
+  isPending: false,
+  hasNews: false,
+})
 
 /** What has waited on the ready list for longer than this, in milliseconds, is a backlog. */
 const backlogMs = 10_000
 
-interface Asked {
-  readonly made: MadeEvent
-  readonly outcome: Outcome | null
-  readonly failure: unknown
-}
+type Asked = Omit<Previewed, 'event'>
 
 /** In the order in which they were asked. */
 export async function knownOutcomes(
@@ -48,6 +55,7 @@ export async function knownOutcomes(
   const pending = await typesIn(context, asked.filter(isChanging), readySql)
   const undecided = await undecidedKeys(context, [...keys.values()])
   const refused = await contradictedKeys(context, [...keys.values()])
+  const news = await lookNews(context, asked)
   return asked.map((each) => {
     const eventKey = keys.get(each.made.eventId) ?? null
     const { eventType } = each.made
@@ -57,12 +65,28 @@ export async function knownOutcomes(
         contradictions.has(each) ||
         waits.has(each) ||
         (isFailure(each) && failed.has(eventType)) ||
+        isLookKnown(each) ||
+        (each.needsFacts && knowsRecord(orders.get(each.orderId ?? ''), each.record)) ||
         (each.outcome?.kind === 'contradicted' && eventKey !== null && refused.has(eventKey)),
       isPending:
         (eventKey !== null && undecided.has(eventKey)) ||
+        each.look?.knowledge.isWaiting === true ||
         (isChanging(each) && pending.has(eventType)),
+      hasNews: news.has(each),
     }
   })
+}
+
+/** Looks that leave their order as it is, and yet would make a finding that is not here, or end one that is open. */
+async function lookNews(
+  context: KnownContext,
+  asked: readonly Asked[],
+): Promise<ReadonlySet<Asked>> {
+  const still = stillLooks(asked)
+  const flagging = still.filter(({ outcome }) => (outcome?.findings.length ?? 0) > 0)
+  const flagged = await sameFindings(context, flagging)
+  const settling = await settlingLooks({ ...context, schema: context.db.schema }, still)
+  return new Set([...flagging.filter((each) => !flagged.has(each)), ...settling])
 }
 
 function isFailure({ outcome, failure }: Asked): boolean {
@@ -112,7 +136,8 @@ async function undecidedKeys(
     text: `select k.event_key::text as event_key from unnest($1::bigint[]) as k(event_key)
       where exists (select 1 from ${s}inbox_ready r where r.event_key = k.event_key offset 0)
         or exists (select 1 from ${s}inbox_delayed d where d.event_key = k.event_key offset 0)
-        or exists (select 1 from ${s}inbox_suspects u where u.event_key = k.event_key offset 0)`,
+        or exists (select 1 from ${s}inbox_suspects u where u.event_key = k.event_key offset 0)
+        or exists (select 1 from ${s}inbox_gathers g where g.event_key = k.event_key and g.waiting offset 0)`,
     repeated: true,
     values: [keys.map(String)],
   })
@@ -239,6 +264,14 @@ async function knownWaits(
     const { outcome } = each
     if (outcome?.kind !== 'deferred' || outcome.wait === null) return []
     const names = outcome.wait.names.map(({ kind, value }) => ({ each, kind, sourceId, value }))
+    names.push(
+      ...(outcome.wait.customers ?? []).map((value) => ({
+        each,
+        kind: 'customer',
+        sourceId,
+        value,
+      })),
+    )
     const { orderId } = outcome.wait
     return orderId === null
       ? names

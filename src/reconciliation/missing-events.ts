@@ -17,10 +17,14 @@ export async function missingEvents(
   { source }: SourceRun,
   { account }: WalkTarget,
   missing: readonly MadeEvent[],
+  /** By event: what is told in the place of an event that never arrived. */
+  instead: ReadonlyMap<string, Discrepancy> = new Map(),
 ): Promise<MissingFindings> {
   const drafts = new Map<string, Discrepancy>()
-  for (const event of missing)
-    drafts.set(event.eventId, await comparison.missing(source, account, event))
+  for (const event of missing) {
+    const { eventId } = event
+    drafts.set(eventId, instead.get(eventId) ?? (await comparison.missing(source, account, event)))
+  }
   return {
     async write(tx, stored) {
       // an event that came through another door meanwhile is not missing

@@ -9,7 +9,8 @@ import type {
   Records,
 } from '../workflow/records.ts'
 import type { PassHow, PassProgress } from './pass-report.ts'
-import type { Comparison, ConfiguredSourceLike, FindingsWriter } from './ports.ts'
+import type { EventContent } from '../workflow/event.ts'
+import type { Comparison, ConfiguredSourceLike, FindingsWriter, Preview } from './ports.ts'
 import type { ReconcileSettings } from './settings.ts'
 
 /** A configured source that can be asked. */
@@ -46,6 +47,11 @@ export interface PassContext {
   readonly findings: FindingsWriter
   /** Whether a workflow or handler takes events of this type from this source. */
   readonly handles: (source: string, eventType: string) => boolean
+  readonly preview: Preview
+  /** States that their workflows let nothing follow: what is looked at for such an order is not looked at again. */
+  readonly endings: readonly { readonly workflow: string; readonly state: string }[]
+  /** Reads the bytes of an answer as the inbox reads bodies. */
+  readonly parse: (bytes: Uint8Array) => EventContent
   /** Told when events were put into the inbox: a worker in this process wakes on it. */
   readonly injected: (source: string, events: number) => void
   /** Decides what is ready in this process; undefined: workers do. */

@@ -6,7 +6,7 @@ import type { Executor } from '../postgres/executor.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import type { FoldFailure } from '../workflow/fold.ts'
-import type { OrderLedger } from '../workflow/order.ts'
+import type { Name, OrderLedger } from '../workflow/order.ts'
 import type { OutboxPort } from '../workflow/outbox-port.ts'
 import type { FindingDraft, Outcome, PaymentOutcome } from '../workflow/outcome.ts'
 import type { MadeEvent, ProviderRecord, RecordReference, Records } from '../workflow/records.ts'
@@ -70,7 +70,27 @@ export interface Planning {
     readonly payers: ReadonlyMap<string, string>
     readonly derive: (orderId: string, name: string) => string
     readonly outbox: OutboxPort
-  }): { readonly outcomes: readonly Outcome[]; readonly failures: readonly FoldFailure[] }
+  }): {
+    readonly outcomes: readonly Outcome[]
+    readonly failures: readonly FoldFailure[]
+    readonly asks: readonly Claim[]
+  }
+  /** The claims with the linked customers that their handlers name; those that threw apart. */
+  withCustomers(
+    tx: Executor,
+    claims: readonly Claim[],
+  ): Promise<{ readonly claims: readonly Claim[]; readonly failures: readonly FoldFailure[] }>
+}
+
+/** What a mirror would look at because of a previewed event. */
+export interface PreviewedLook {
+  readonly object: Name
+  /** Whether the event was made of that very object: only then is it known how the object is. */
+  readonly isSeen: boolean
+  /** Whether the provider ever answered about it. */
+  readonly isKnown: boolean
+  /** Whether findings would be made, or closed, that are not (or open) here, even where the order stays as it is. */
+  readonly hasNews: boolean
 }
 
 /** What an event would come to if it were decided now. Nothing was written. */
@@ -83,11 +103,20 @@ export interface PreviewOutcome {
   readonly orderId: string | null
   /** Whether that order exists here. */
   readonly orderExists: boolean
+  /**
+   * Of a mirrored type: what it looks at. Its outcome is then what the record as it is would come to, and `made`
+   * has the id of the next look.
+   */
+  readonly look: PreviewedLook | null
+  /** It cannot be told without facts that its handler gathers. */
+  readonly needsFacts: boolean
   /** The event's number where the inbox has its id already. */
   readonly eventKey: bigint | null
   /**
    * Of a contradiction: the order knows the same one already, or the payment is recorded. Of a deferral: an
-   * event of this type waits for the same already. Then nothing need be put into the inbox.
+   * event of this type waits for the same already. Of a look: it was made because of this very record already, or
+   * what it would tell is recorded. Of one that needs facts: its order knows the record's id as a payment or an
+   * effect's reference. Then nothing need be put into the inbox.
    */
   readonly known: boolean
   /** It (or older ones of its type) is in the inbox and not decided yet: nothing can be told of it now. */
@@ -107,6 +136,8 @@ export interface Preview {
     source: ConfiguredSourceLike,
     account: string,
     records: readonly (readonly MadeEvent[])[],
+    /** The records that the events were made of, for mirrors of them. */
+    madeOf?: readonly ProviderRecord[],
   ): Promise<readonly (readonly PreviewOutcome[])[]>
   /** The payments that these events would record if nothing of their orders were recorded yet. */
   paymentsNamed(
@@ -171,6 +202,8 @@ export interface LookedAt {
    * what is decided now of facts that are dead.
    */
   readonly inject: readonly PreviewOutcome[]
+  /** By the ids of looks to be put in: how their objects differ from their orders. */
+  readonly differs: ReadonlyMap<string, Discrepancy>
   /** It changed so lately that its delivery may still be under way: nothing is injected or judged. */
   readonly isYoung: boolean
 }

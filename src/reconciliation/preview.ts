@@ -8,12 +8,12 @@ import { freezeJson } from '../workflow/any-event.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import type { OrderLedger } from '../workflow/order.ts'
 import type { OutboxPort } from '../workflow/outbox-port.ts'
-import type { Outcome, PaymentOutcome } from '../workflow/outcome.ts'
-import type { MadeEvent } from '../workflow/records.ts'
+import type { PaymentOutcome } from '../workflow/outcome.ts'
+import type { MadeEvent, ProviderRecord } from '../workflow/records.ts'
 import type { Registry } from '../workflow/registry.ts'
 import { orderlessOutcome, type Orderless } from '../workflow/orderless-outcome.ts'
-import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-event.ts'
-import { knownOutcomes } from './known-outcomes.ts'
+import { resolveEvent, type Claim } from '../workflow/resolve-event.ts'
+import { knownOutcomes, nothingKnown } from './known-outcomes.ts'
 import type {
   ConfiguredSourceLike,
   FindingsSql,
@@ -22,6 +22,7 @@ import type {
   Preview,
   PreviewOutcome,
 } from './ports.ts'
+import { giveLooks, type Previewed, type PreviewedGroup } from './previewed.ts'
 
 /** What previewing needs. */
 export interface PreviewParts {
@@ -39,11 +40,12 @@ export const readOnlySetup: string = `set transaction isolation level repeatable
 
 /** Creates the preview of a configuration. */
 export function createPreview(parts: PreviewParts): Preview {
-  const previewEach: Preview['previewEach'] = async (source, account, records) => {
+  const previewEach: Preview['previewEach'] = async (source, account, records, madeOf) => {
     if (records.every((events) => events.length === 0)) return records.map(() => [])
-    return parts.db.transaction((tx) => new PreviewRun(parts, tx, source, account).each(records), {
-      setup: readOnlySetup,
-    })
+    return parts.db.transaction(
+      (tx) => new PreviewRun(parts, tx, source, account).each(records, madeOf),
+      { setup: readOnlySetup },
+    )
   }
   return {
     previewEach,
@@ -56,21 +58,6 @@ export function createPreview(parts: PreviewParts): Preview {
       return outcomes ?? []
     },
   }
-}
-
-/** One event of a record on its way through the preview. */
-interface Previewed {
-  readonly made: MadeEvent
-  readonly event: InboxEvent
-  outcome: Outcome | null
-  failure: unknown
-  orderId: string | null
-}
-
-interface Group {
-  readonly events: readonly Previewed[]
-  resolved: readonly Resolved[]
-  names: ReadonlyMap<string, { readonly orderId: string; readonly workflow: string }>
 }
 
 class PreviewRun {
@@ -87,17 +74,26 @@ class PreviewRun {
     this.#account = account
   }
 
-  async each(records: readonly (readonly MadeEvent[])[]): Promise<PreviewOutcome[][]> {
+  async each(
+    records: readonly (readonly MadeEvent[])[],
+    madeOf: readonly ProviderRecord[] = [],
+  ): Promise<PreviewOutcome[][]> {
     const { ledger, registry, environment, db, findings } = this.#parts
     const sourceId = await this.#sourceId()
-    const groups = records.map((events): Group => {
-      const previewed = events.map((made) => this.#previewed(made, sourceId))
+    const groups = records.map((events, index): PreviewedGroup => {
+      const record = madeOf[index] ?? null
+      const previewed = events.map((made) => this.#previewed(made, sourceId, record))
       const context = { registry, environment, mayIgnore: true }
       const resolved = previewed.map(({ event }) => resolveEvent(event, context))
       return { events: previewed, resolved, names: new Map() }
     })
     await this.#settle(groups)
     const orders = await ledger.readOrders(this.#tx, groups.flatMap(claimedOrders))
+    await giveLooks(
+      { tx: this.#tx, schema: db.schema, planning: this.#parts.planning },
+      { source: this.#source, account: this.#account },
+      groups,
+    )
     await this.#fold(groups, orders)
     const all = groups.flatMap(({ events }) => events)
     const known = await knownOutcomes(
@@ -107,10 +103,13 @@ class PreviewRun {
     )
     let at = 0
     return groups.map(({ events }) =>
-      events.map(({ made, outcome, failure, orderId }) => {
-        const { eventKey = null, isKnown = false, isPending = false } = known[at++] ?? {}
+      events.map((each) => {
+        const { eventKey, isKnown, isPending, hasNews } = known[at++] ?? nothingKnown
+        const { made, outcome, failure, orderId, needsFacts } = each
         const orderExists = orderId !== null && orders.has(orderId)
-        return { made, outcome, failure, orderId, orderExists, eventKey, known: isKnown, isPending }
+        const look = each.look === null ? null : { ...each.look, hasNews }
+        const told = { made, outcome, failure, orderId, orderExists, look, needsFacts, eventKey }
+        return { ...told, known: isKnown, isPending }
       }),
     )
   }
@@ -119,10 +118,10 @@ class PreviewRun {
   async named(events: readonly MadeEvent[]): Promise<PaymentOutcome[]> {
     const { ledger, registry, environment } = this.#parts
     const sourceId = await this.#sourceId()
-    const previewed = events.map((made) => this.#previewed(made, sourceId))
+    const previewed = events.map((made) => this.#previewed(made, sourceId, null))
     const context = { registry, environment, mayIgnore: true }
     const resolved = previewed.map(({ event }) => resolveEvent(event, context))
-    const group: Group = { events: previewed, resolved, names: new Map() }
+    const group: PreviewedGroup = { events: previewed, resolved, names: new Map() }
     await this.#settle([group])
     const orders = await ledger.readOrders(this.#tx, claimedOrders(group))
     const blank = new Map<string, OrderLedger>()
@@ -153,7 +152,7 @@ class PreviewRun {
     return row?.source_id ?? -1
   }
 
-  #previewed(made: MadeEvent, sourceId: number): Previewed {
+  #previewed(made: MadeEvent, sourceId: number, record: ProviderRecord | null): Previewed {
     const { name, account, environment, source } = this.#source
     const identity = { name, provider: source.provider, account: this.#account, environment }
     const event: InboxEvent = {
@@ -168,11 +167,12 @@ class PreviewRun {
       synthetic: true,
       content: { readable: true, value: freezeJson(made.body) },
     }
-    return { made, event, outcome: null, failure: null, orderId: null }
+    const undecided = { look: null, needsFacts: false, outcome: null, failure: null, orderId: null }
+    return { made, event, record, ...undecided }
   }
 
   /** Events of one record may teach each other names, as those of one batch do. */
-  async #settle(groups: readonly Group[]): Promise<void> {
+  async #settle(groups: readonly PreviewedGroup[]): Promise<void> {
     const { ledger, planning } = this.#parts
     const wanted = groups.flatMap(({ resolved }) => planning.namesOf(resolved))
     const bound = await ledger.lookupNames(this.#tx, wanted)
@@ -185,7 +185,10 @@ class PreviewRun {
   }
 
   /** Folds every record on copies of its own; once more where a payment turns out to be another order's. */
-  async #fold(groups: readonly Group[], orders: ReadonlyMap<string, OrderLedger>): Promise<void> {
+  async #fold(
+    groups: readonly PreviewedGroup[],
+    orders: ReadonlyMap<string, OrderLedger>,
+  ): Promise<void> {
     const none = new Map<string, string>()
     for (const group of groups) this.#foldGroup(group, orders, none)
     const named = groups.flatMap(({ events }) =>
@@ -199,7 +202,7 @@ class PreviewRun {
   }
 
   #foldGroup(
-    group: Group,
+    group: PreviewedGroup,
     orders: ReadonlyMap<string, OrderLedger>,
     payers: ReadonlyMap<string, string>,
   ): void {
@@ -212,7 +215,7 @@ class PreviewRun {
       if (order !== undefined && !copies.has(orderId)) copies.set(orderId, copyOf(order))
     }
     let decisions = 0n
-    const { outcomes, failures } = planning.foldBatch({
+    const { outcomes, failures, asks } = planning.foldBatch({
       claims: foldable,
       ledgers: copies,
       names: group.names,
@@ -224,10 +227,12 @@ class PreviewRun {
     })
     const outcomeOf = new Map(outcomes.map((outcome) => [outcome.event, outcome]))
     const failureOf = new Map(failures.map(({ claim, error }) => [claim.event, error]))
+    const asking = new Set(asks.map((claim) => claim.event))
     group.events.forEach((each, index) => {
       const resolved = group.resolved[index]
       each.outcome = outcomeOf.get(each.event) ?? null
       each.failure = failureOf.get(each.event) ?? null
+      each.needsFacts = asking.has(each.event) && each.look === null
       if (resolved?.kind === 'claim') each.orderId = resolved.orderId
       else if (resolved?.kind === 'failed') each.failure = resolved.error
       else if (resolved !== undefined) each.outcome = orderlessOutcome(resolved as Orderless, 0n)
@@ -242,7 +247,7 @@ function isBeyond({ candidate: { workflow } }: Claim, order: OrderLedger | undef
   return ![...workflow.states.values()].some(({ renamedFrom }) => renamedFrom === order.state)
 }
 
-function claimedOrders({ resolved }: Group): string[] {
+function claimedOrders({ resolved }: PreviewedGroup): string[] {
   return resolved.flatMap((each) => (each.kind === 'claim' ? [each.orderId] : []))
 }
 

@@ -20,6 +20,7 @@ const byReference: readonly string[] = [
   'dispute_unseen',
   'payment_without_order',
   'amount_differs',
+  'mirror_differs',
 ]
 
 /** Kinds about money that is over once it was given back. */

@@ -26,6 +26,8 @@ export interface ReconcileSettings {
   readonly events: 'all' | 'handled'
   /** An order that has been in a state for so long without claiming anything is a finding. */
   readonly stuckAfterMs: number
+  /** What a mirror follows and was not looked at for so long is looked at again. */
+  readonly relookMs: number
 }
 
 /** The defaults. */
@@ -42,6 +44,7 @@ export const defaultReconcileSettings: ReconcileSettings = Object.freeze({
   pageSize: 100,
   events: 'all',
   stuckAfterMs: 86_400_000,
+  relookMs: 86_400_000,
 })
 
 /** What is wrong with settings, in words that name the option; null: nothing. */

@@ -51,7 +51,8 @@ async function areOpen(
         select from (
           select event_key from ${schema}inbox_ready ${between}
           union all select event_key from ${schema}inbox_delayed ${between}
-          union all select event_key from ${schema}inbox_suspects ${between}) u
+          union all select event_key from ${schema}inbox_suspects ${between}
+          union all select event_key from ${schema}inbox_gathers ${between} and waiting) u
         cross join lateral (
           select i.via from ${schema}inbox_events i where i.event_key = u.event_key offset 0) e
         where e.via = 'reconciliation') as open`,

@@ -12,6 +12,7 @@ import { BudgetSpent, type PassContext, type SourceRun, type WalkTarget } from '
 import type { PassOptions } from './pass-report.ts'
 import type { WindowSeen } from './ports.ts'
 import { outlast } from './outlast.ts'
+import { lookAgain } from './look-again.ts'
 import { markCompared } from './runs.ts'
 import { settle, spanOf, type InjectedKeys } from './settle.ts'
 import { withinReach, type Window } from './slices.ts'
@@ -48,6 +49,16 @@ export class SourcePass {
   /** No list can be asked for any more: whoever was not begun with comes first the next time. */
   #isSpent = false
   #undecided: InjectedKeys | null = null
+  readonly #injections: Injections = {
+    written: (events) => {
+      const keys = events.map(({ eventKey }) => eventKey)
+      this.#undecided = spanOf(this.#undecided, keys)
+    },
+    committed: (events, opened) => {
+      this.counts.opened += opened
+      if (events.length > 0) this.#context.injected(this.#run.source.name, events.length)
+    },
+  }
   #isLate = false
 
   constructor(context: PassContext, run: SourceRun, options: PassOptions, coverage: Coverage) {
@@ -96,6 +107,7 @@ export class SourcePass {
         if (this.#isStopped || this.#isSpent) break
         await this.#goThrough(account, ids.get(account) ?? 0)
       }
+      await this.#lookAgain(ids)
     })
     if (this.#isStopped) return
     await this.#settle('')
@@ -127,26 +139,25 @@ export class SourcePass {
     const track = await this.#track(target, holds)
     await reach('C0')
     await this.#tellBeyond(target, track)
-    const injections: Injections = {
-      written: (events) => {
-        const keys = events.map(({ eventKey }) => eventKey)
-        this.#undecided = spanOf(this.#undecided, keys)
-      },
-      committed: (events, opened) => {
-        this.counts.opened += opened
-        if (events.length > 0) this.#context.injected(this.#run.source.name, events.length)
-      },
-    }
     const prepare =
       holds === 'events'
-        ? eventPages(this.#context, this.#run, target, injections)
-        : objectPages(this.#context, this.#run, target, injections, {
+        ? eventPages(this.#context, this.#run, target, this.#injections)
+        : objectPages(this.#context, this.#run, target, this.#injections, {
             seen: this.#seen,
             settledBefore: this.#settledBefore,
           })
     await walk(this.#context, this.#run, target, track, this.#coverage, prepare)
     // a window that was not gone through to its end must not be closed with the others
     this.#walked.push({ track, holds })
+  }
+
+  /** Part of whole passes only: a range, or some kinds, say nothing of what is old. */
+  async #lookAgain(ids: ReadonlyMap<string, number>): Promise<void> {
+    const { kinds, how } = this.#options
+    if (this.#isStopped || this.#isSpent || kinds !== undefined || how === 'range') return
+    await this.#attempt('looking again', async () => {
+      await lookAgain(this.#context, this.#run, ids, this.#injections)
+    })
   }
 
   #track(target: WalkTarget, holds: RecordKind['holds']): Promise<Track> | Track {
@@ -249,5 +260,5 @@ function kindsOf(
 }
 
 function notDecided(settleMs: number): string {
-  return `events that were put into the inbox were not decided within ${settleMs / 1000} s: see that a worker runs (hookledger start); the next pass compares what they come to`
+  return `events that were put into the inbox were not decided within ${settleMs / 1000} s: see that a worker runs, and a gatherer where a workflow asks its provider (hookledger start); the next pass compares what they come to`
 }

@@ -51,6 +51,7 @@ function unpaidStatement(s: string): string {
     where d.decided_at >= $2::timestamptz and d.decided_at < $3::timestamptz
       and d.entitles and d.kind in ('fulfilled', 'moved', 'reversed')
       and o.source_id = any ($1::integer[])
+      and coalesce(d.evidence -> 'fetch' ->> 'about', 'event ') like 'event %'
       and not exists (select 1 from ${s}ledger_payments p where p.order_id = d.order_id and p.applied offset 0)`
 }
 
@@ -82,7 +83,10 @@ export async function unconfirmedPayments(
   return found
 }
 
-/** Orders that were decided in the window into the entitling state that they are in, and that nobody paid for. */
+/**
+ * Orders that were decided in the window into the entitling state that they are in, and that nobody paid for. What
+ * a mirror decided is the provider's word already.
+ */
 export async function unpaidOrders(
   { db, registry }: Pick<CompareContext, 'db' | 'registry'>,
   sourceIds: readonly number[],

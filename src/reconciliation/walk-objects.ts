@@ -24,7 +24,8 @@ export function objectPages(
     const looked = await context.comparison.look(source, target.account, records, memory)
     const missing = looked.flatMap(({ inject }) => inject.map(({ made }) => made))
     missing.forEach(requireStorable)
-    const findings = await missingEvents(context, run, target, missing)
+    const differs = new Map(looked.flatMap((each) => [...each.differs]))
+    const findings = await missingEvents(context, run, target, missing, differs)
     let stored: readonly NewEvent[] = []
     let opened = 0
     return {

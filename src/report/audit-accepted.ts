@@ -5,6 +5,7 @@ import type { AuditCheck } from './audit-check.ts'
 export function unfinishedSql(s: string): string {
   return ['inbox_ready', 'inbox_delayed', 'inbox_suspects', 'inbox_deferred', 'inbox_dead']
     .map((table) => `select event_key, received_on from ${s}${table}`)
+    .concat(`select event_key, received_on from ${s}inbox_gathers where waiting`)
     .join(' union all ')
 }
 

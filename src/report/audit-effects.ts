@@ -135,6 +135,7 @@ export const togetherChecks: readonly AuditCheck[] = [
         union all select event_key, 'ignored' from ${s}inbox_ignored
         union all select event_key, 'to be tried again' from ${s}inbox_delayed
         union all select event_key, 'a suspect' from ${s}inbox_suspects
+        union all select event_key, 'waiting for an answer' from ${s}inbox_gathers where waiting
       ) f
       where exists (select 1 from ${s}ledger_decisions d where d.event_key = f.event_key and d.final)`,
   },

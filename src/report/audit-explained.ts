@@ -79,7 +79,7 @@ export const explainedChecks: readonly AuditCheck[] = [
   {
     promise: 'P8',
     name: 'append_only_disabled',
-    holds: 'decisions, effects, acts and repairs cannot be changed or removed',
+    holds: 'decisions, effects, evidence, acts and repairs cannot be changed or removed',
     sql: () => `select w.relation as key, 'the trigger that refuses changes is missing or disabled' as detail
       from unnest($1::text[]) as w(relation)
       left join pg_namespace n on n.nspname = $2
@@ -93,6 +93,6 @@ export const explainedChecks: readonly AuditCheck[] = [
       cross join lateral aclexplode(r.relacl) a
       left join pg_roles g on g.oid = a.grantee
       where r.relname = any ($1::text[]) and a.privilege_type in ('UPDATE', 'DELETE', 'TRUNCATE') and a.grantee <> r.relowner`,
-    values: (_, schemaName) => [[...appendOnlyTables, 'repairs'], schemaName],
+    values: (_, schemaName) => [[...appendOnlyTables, 'repairs', 'evidence'], schemaName],
   },
 ]

@@ -18,6 +18,7 @@ export const stuckChecks: readonly AuditCheck[] = [
         and not exists (select 1 from ${s}inbox_ready t where t.event_key = e.event_key)
         and not exists (select 1 from ${s}inbox_delayed t where t.event_key = e.event_key)
         and not exists (select 1 from ${s}inbox_suspects t where t.event_key = e.event_key)
+        and not exists (select 1 from ${s}inbox_gathers t where t.event_key = e.event_key and t.waiting)
         and not exists (select 1 from ${s}inbox_deferred t where t.event_key = e.event_key)
         and not exists (select 1 from ${s}inbox_ignored t where t.event_key = e.event_key)
         and not exists (select 1 from ${s}inbox_dead t where t.event_key = e.event_key)`,
@@ -34,12 +35,16 @@ export const stuckChecks: readonly AuditCheck[] = [
         select event_key from ${s}inbox_ready
         union all select event_key from ${s}inbox_delayed
         union all select event_key from ${s}inbox_suspects
+        union all select event_key from ${s}inbox_gathers where waiting
       ) p
       join ${s}inbox_events e on e.event_key = p.event_key
       where e.received_at < now() - ${milliseconds('$1')}
         and not exists (select 1 from ${s}ledger_decisions d
           where d.event_key = e.event_key and (d.final or d.decided_at > now() - ${milliseconds('$1')}))
         and not exists (select 1 from ${s}findings f where f.event_key = e.event_key)
+        -- the request that it waits for has the finding
+        and not exists (select 1 from ${s}inbox_gathers g join ${s}findings f on f.order_id = g.order_id and f.kind = 'fetch_overdue'
+          where g.event_key = e.event_key and g.waiting and f.state in ('open', 'repairing'))
         and not exists (select 1 from ${s}operator_acts a
           where a.target = 'event:' || e.event_key and a.acted_at > now() - ${milliseconds('$1')})`,
     values: (limits) => [String(limits.pendingMs)],
@@ -101,6 +106,11 @@ export const stuckChecks: readonly AuditCheck[] = [
           join ${s}orders o on o.order_id = k.name
           where k.event_key = w.event_key and k.source_id = 0 and k.kind = 'order'
             and o.updated_at > w.deferred_at and o.updated_at < now() - ${milliseconds('$1')})
+        or exists (
+          select 1 from ${s}inbox_waits k
+          join ${s}customer_links l on l.source_id = k.source_id and l.customer_id = k.name
+          where k.event_key = w.event_key and k.kind = 'customer'
+            and l.subject is not null and l.linked_at < now() - ${milliseconds('$1')})
         or (exists (select 1 from ${s}inbox_waits k where k.event_key = w.event_key)
           and not exists (
             select 1 from ${s}inbox_waits k

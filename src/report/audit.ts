@@ -10,8 +10,10 @@ import { doorChecks, shadowChecks } from './audit-doors.ts'
 import { onceChecks, togetherChecks } from './audit-effects.ts'
 import { entitledChecks } from './audit-entitled.ts'
 import { explainedChecks } from './audit-explained.ts'
+import { evidenceChecks, gatheringChecks } from './audit-gathered.ts'
 import { endedOperationChecks, openOperationChecks } from './audit-outbox-open.ts'
 import { askedChecks, operationChecks } from './audit-outbox.ts'
+import { subjectChecks, toldChecks } from './audit-subjects.ts'
 import { reconciledChecks, repairedChecks } from './audit-reconciled.ts'
 import { stuckChecks } from './audit-stuck.ts'
 import { counted, type Count } from './row-values.ts'
@@ -25,12 +27,16 @@ export const auditChecks: readonly AuditCheck[] = [
   ...entitledChecks,
   ...shadowChecks,
   ...stuckChecks,
+  ...gatheringChecks,
   ...openOperationChecks,
+  ...toldChecks,
   ...operationChecks,
   ...reconciledChecks,
   ...explainedChecks,
+  ...evidenceChecks,
   ...doorChecks,
   ...endedOperationChecks,
+  ...subjectChecks,
   ...repairedChecks,
 ]
 

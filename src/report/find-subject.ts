@@ -29,6 +29,7 @@ export async function findSubject(db: Database, id: string): Promise<Subject | n
     findEvent,
     findName,
     findPayment,
+    findLooked,
     findFinding,
     findOperation,
     findNumber,
@@ -75,7 +76,8 @@ async function findEvent(db: Database, id: string): Promise<Subject | null> {
     text: `select e.event_key, coalesce(
           (select d.order_id from ${s}ledger_decisions d where d.event_key = e.event_key and d.final),
           (select d.order_id from ${s}ledger_decisions d where d.event_key = e.event_key and not d.final
-           order by d.decision_id desc limit 1)) as order_id
+           order by d.decision_id desc limit 1),
+          (select g.order_id from ${s}inbox_gathers g where g.event_key = e.event_key and g.waiting)) as order_id
       from ${s}sources n join ${s}inbox_events e on e.source_id = n.source_id and e.event_id = $1 order by e.event_key`,
     values: [id],
   })
@@ -113,6 +115,27 @@ async function findPayment(db: Database, id: string): Promise<Subject | null> {
     values: [id],
   })
   return subject('payment', id, rows)
+}
+
+/** An object that orders follow, by its own id; or an order of which nothing but a look is known yet. */
+async function findLooked(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const rows = await db.query<Found & { isOrder: boolean }>({
+    text: `with recursive kinds as (
+        (select source_id, kind from ${s}looked_at order by source_id, kind limit 1)
+        union all
+        select next.source_id, next.kind from kinds k cross join lateral (
+          select n.source_id, n.kind from ${s}looked_at n where (n.source_id, n.kind) > (k.source_id, k.kind)
+          order by n.source_id, n.kind limit 1) next
+      )
+      select l.order_id, null as event_key, false as "isOrder"
+      from kinds k join ${s}looked_at l on l.source_id = k.source_id and l.kind = k.kind and l.object_id = $1
+      where k.kind <> 'event'
+      union
+      select l.order_id, null, true from ${s}looked_at l where l.order_id = $1`,
+    values: [id],
+  })
+  return subject(rows.some((row) => row.isOrder) ? 'order' : 'name', id, rows)
 }
 
 async function findOperation(db: Database, id: string): Promise<Subject | null> {

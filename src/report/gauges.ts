@@ -33,6 +33,23 @@ const single: Readonly<
     help: 'Waiting events past their deadline.',
     sql: (s) => `(select count(*) from ${s}inbox_deferred where overdue)`,
   },
+  fetches_open: {
+    help: 'Requests to providers that are due, under way or backed off.',
+    sql: (s) => `(select count(*) from ${s}fetches)`,
+  },
+  fetches_failing: {
+    help: 'Of those, the ones that failed the last time.',
+    sql: (s) => `(select count(*) from ${s}fetches where attempts > 0)`,
+  },
+  fetches_oldest_seconds: {
+    help: 'The age of the oldest of them; 0 when there is none.',
+    sql: (s) =>
+      `coalesce((select greatest(0, extract(epoch from clock_timestamp() - min(asked_at))) from ${s}fetches), 0)`,
+  },
+  fetch_budgets_paused: {
+    help: 'Sources and accounts that are left alone for a while.',
+    sql: (s) => `(select count(*) from ${s}fetch_budgets where closed_until > now())`,
+  },
   outbox_oldest_due_seconds: {
     help: 'For how long the oldest operation has been due; 0 when none is.',
     sql: (
@@ -79,7 +96,7 @@ const single: Readonly<
 
 /** The first of each list: an index scan of one row. */
 function unprocessed(s: string): string {
-  return ['inbox_ready', 'inbox_delayed', 'inbox_suspects']
+  return ['inbox_ready', 'inbox_delayed', 'inbox_suspects', 'inbox_gathers']
     .map((table) => `(select min(event_key) from ${s}${table})`)
     .join(', ')
 }
@@ -94,6 +111,7 @@ function labeled(s: string): string {
     `select 'outbox_backlog', array['${state}'], (select count(*) from ${s}outbox_operations where ${condition})::double precision`
   return [
     ...inbox,
+    `select 'inbox_backlog', array['gathers'], (select count(*) from ${s}inbox_gathers where waiting)::double precision`,
     outbox('pending', `next_attempt_at is not null and state = 'pending'`),
     outbox('sending', `state = 'sending'`),
     outbox('uncertain', `state in ('dead', 'uncertain') and state = 'uncertain'`),
@@ -117,7 +135,7 @@ function labeled(s: string): string {
 const families: readonly Omit<GaugeFigures, 'values'>[] = [
   {
     name: 'inbox_backlog',
-    help: 'Events that are not finished: ready, delayed (failed, tried again later), suspects (their worker died), deferred (waiting), dead.',
+    help: 'Events that are not finished: ready, delayed (failed, tried again later), suspects (their worker died), gathers (wait for an answer), deferred (waiting), dead.',
     labels: ['state'],
   },
   {

@@ -4,6 +4,7 @@
  */
 import type { Database } from '../postgres/executor.ts'
 import { findingsAbout, isSeenByPasses, type FindingView } from './findings.ts'
+import { answersOf, gatheringEvents, looksOf, type AnswerView, type LookView } from './looks.ts'
 import { noneInSequence, type Sequenced } from './operation-blocked.ts'
 import { operationsAbout } from './operations.ts'
 import type {
@@ -38,6 +39,9 @@ export interface OrderRecord {
   readonly operations: readonly OperationRecord[]
   readonly findings: readonly FindingView[]
   readonly acts: readonly ActView[]
+  /** The provider's objects that it follows, and the answers about them. */
+  readonly looks: readonly LookView[]
+  readonly answers: readonly AnswerView[]
   /** What was repaired, by whom and why. */
   readonly repairs: readonly RepairView[]
   /** The passes over the provider's records that saw these findings. */
@@ -58,7 +62,10 @@ export async function readRecord(
   sequenced: Sequenced = noneInSequence,
 ): Promise<OrderRecord> {
   const { decisions, omitted } = await readDecisions(db, orderId, eventKeys)
-  const waiting = orderId === null ? [] : await waitingEvents(db, orderId)
+  const waiting =
+    orderId === null
+      ? []
+      : [...(await waitingEvents(db, orderId)), ...(await gatheringEvents(db, orderId))]
   const operations = await operationsAbout(db, { orderId, ids: operationIds }, sequenced)
   const findings = await findingsAbout(db, { orderId, eventKeys, operationIds })
   const concerned = [...decisions, ...findings].flatMap((row) =>
@@ -85,6 +92,8 @@ export async function readRecord(
     operations,
     findings,
     acts: await actsAbout(db, targets),
+    looks: orderId === null ? [] : await looksOf(db, orderId),
+    answers: orderId === null ? [] : await answersOf(db, orderId),
     repairs,
     runs: await runsAt(db, findings.filter(isSeenByPasses).flatMap(momentsOf)),
     omitted_decisions: omitted,

@@ -5,6 +5,7 @@
 import type { Database } from '../postgres/executor.ts'
 import { destinationStatus, type DestinationStatus } from './destinations.ts'
 import { shadowStatus, type ShadowStatus } from './shadow.ts'
+import { gatheringStatus, type GatheringStatus } from './looks.ts'
 import { reconciliationStatus, type ReconciliationStatus } from './reconciliation.ts'
 import { counted, isoTime, type Count, type IsoTime } from './row-values.ts'
 
@@ -27,6 +28,8 @@ export interface StatusReport {
     readonly delayed: Count
     /** Were in the hands of a worker that died; they run alone. */
     readonly suspects: Count
+    /** Wait for an answer of their provider. */
+    readonly gathering: Count
     readonly oldest_age_ms: Count | null
   }
   readonly waiting: {
@@ -57,6 +60,8 @@ export interface StatusReport {
   readonly destinations: readonly DestinationStatus[]
   /** How far the providers' own records have been looked at, and what the last passes came to. */
   readonly reconciliation: ReconciliationStatus
+  /** Requests to providers for what events are decided from; null where there are none. */
+  readonly gathering: GatheringStatus | null
   /** Workflows that decide and grant nothing; null where there are none. */
   readonly shadow: ShadowStatus | null
   readonly workers: {
@@ -96,25 +101,34 @@ export async function status(db: Database): Promise<StatusReport> {
     destinationStatus(db),
     reconciliationStatus(db),
     shadowStatus(db),
+    gatheringStatus(db),
   ])
-  const [[about], [row], orders, findings, rejections, destinations, reconciliation, shadow] = all
+  const [[about], [row], orders, findings, rejections, destinations, reconciliation] = all
+  const [, , , , , , , shadow, gatherings] = all
   if (about === undefined || row === undefined) throw new Error('a query of one row returned none')
   const ready = counted(row.ready)
   const delayed = counted(row.delayed)
   const suspects = counted(row.suspects)
+  const gathering = counted(row.gathering)
   return {
     schema: db.schemaName,
     environment: about.environment,
     migration: about.migration,
     events: {
       total: counted(row.events),
-      pending: ready + delayed + suspects,
+      pending: ready + delayed + suspects + gathering,
       deferred: counted(row.deferred),
       processed: counted(row.processed),
       ignored: counted(row.ignored),
       dead: counted(row.dead),
     },
-    pending: { ready, delayed, suspects, oldest_age_ms: ageOf(row.oldest_pending_ms) },
+    pending: {
+      ready,
+      delayed,
+      suspects,
+      gathering,
+      oldest_age_ms: ageOf(row.oldest_pending_ms),
+    },
     waiting: {
       events: counted(row.deferred),
       overdue: counted(row.overdue),
@@ -134,6 +148,7 @@ export async function status(db: Database): Promise<StatusReport> {
     })),
     destinations,
     reconciliation,
+    gathering: gatherings,
     shadow,
     workers: {
       batches: counted(row.batches),
@@ -169,6 +184,7 @@ type CountsRow = Record<
   | 'ready'
   | 'delayed'
   | 'suspects'
+  | 'gathering'
   | 'deferred'
   | 'overdue'
   | 'ignored'
@@ -200,6 +216,7 @@ function countsSql(s: string): string {
      where not exists (select 1 from ${s}ledger_decisions d where d.event_key = r.event_key and d.final)) as ready,
     (select count(*) from ${s}inbox_delayed) as delayed,
     (select count(*) from ${s}inbox_suspects) as suspects,
+    (select count(*) from ${s}inbox_gathers where waiting) as gathering,
     (select count(*) from ${s}inbox_deferred) as deferred,
     (select count(*) from ${s}inbox_deferred where overdue) as overdue,
     (select count(*) from ${s}inbox_ignored) as ignored,
@@ -213,7 +230,8 @@ function countsSql(s: string): string {
     (select min(deadline_at) from ${s}inbox_deferred where not overdue) as next_deadline_at,
     (select received_at from ${s}inbox_events order by event_key desc limit 1) as last_new_event_at,
     (select ceil(extract(epoch from clock_timestamp() - min(e.received_at)) * 1000)::bigint from ${s}inbox_events e
-     where e.event_key in (${oldest('inbox_ready')}, ${oldest('inbox_delayed')}, ${oldest('inbox_suspects')})) as oldest_pending_ms`
+     where e.event_key in (${oldest('inbox_ready')}, ${oldest('inbox_delayed')}, ${oldest('inbox_suspects')},
+       (select event_key from ${s}inbox_gathers where waiting order by event_key limit 1))) as oldest_pending_ms`
 }
 
 function ageOf(milliseconds: string | null): Count | null {

@@ -52,7 +52,7 @@ export async function isWorkedOff(db: Database): Promise<boolean> {
   const s = db.schema
   const [row] = await db.query<{ pending: boolean }>({
     text: `select exists (select 1 from ${s}inbox_ready) or exists (select 1 from ${s}inbox_delayed)
-        or exists (select 1 from ${s}inbox_suspects) or exists (select 1 from ${s}inbox_redeliveries) as pending`,
+        or exists (select 1 from ${s}inbox_suspects) or exists (select 1 from ${s}inbox_gathers where waiting) or exists (select 1 from ${s}inbox_redeliveries) as pending`,
   })
   return row?.pending === false
 }

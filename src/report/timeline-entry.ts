@@ -10,6 +10,7 @@ export interface TimelineEntry {
     | 'decided'
     | 'recorded'
     | 'called'
+    | 'looked'
     | 'found'
     | 'repaired'
     | 'verified'

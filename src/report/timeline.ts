@@ -4,6 +4,7 @@
  */
 import { formatMoney } from '../core/money.ts'
 import { isSeenByPasses, type FindingView } from './findings.ts'
+import { answerEntry, lookedFrom, namedEvidence } from './look-story.ts'
 import type { OrderRecord } from './order-record.ts'
 import { operationEntries, operationName } from './operation-story.ts'
 import type { RunView } from './reconciliation.ts'
@@ -16,6 +17,7 @@ const order: readonly TimelineEntry['what'][] = [
   'arrived',
   'acted',
   'repaired',
+  'looked',
   'decided',
   'recorded',
   'called',
@@ -28,11 +30,13 @@ const order: readonly TimelineEntry['what'][] = [
 /** Tells a record as a story. */
 export function timelineOf(record: OrderRecord): TimelineEntry[] {
   const events = new Map(record.events.map((event) => [event.event_key, event]))
+  const named = new Set(record.decisions.flatMap(({ evidence }) => namedEvidence(evidence)))
   const entries = [
     ...record.events.flatMap(arrivals),
     ...record.decisions.map((decision) =>
       decided(record, decision, events.get(decision.event_key ?? '')),
     ),
+    ...record.answers.map((answer) => answerEntry(answer, named)),
     ...record.operations.flatMap(operationEntries),
     ...record.findings.flatMap((finding) => found(finding, record.runs)),
     ...record.repairs.flatMap(repairEntries),
@@ -104,6 +108,7 @@ function decisionDetails(record: OrderRecord, decision: DecisionView): string[] 
   const evidence = isRecord(decision.evidence) ? decision.evidence : {}
   return [
     `because ${decision.reason}`,
+    ...lookedFrom(evidence['fetch']),
     ...record.payments
       .filter((payment) => payment.decision_id === id)
       .map(

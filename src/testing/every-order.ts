@@ -2,7 +2,7 @@
  * Asserts that the order of events does not matter: every order of a list is run, and all must end
  * the same. It throws an ordinary error, so that it works in any test runner.
  */
-import { checkConfluence } from '../workflow/confluence.ts'
+import { checkConfluence, lookText } from '../workflow/confluence.ts'
 import { differences, stableText } from '../workflow/difference.ts'
 import { orderings, seededRandom } from '../workflow/orderings.ts'
 import { playOutbox, type PlayDestinations } from '../workflow/play-outbox.ts'
@@ -12,6 +12,12 @@ import type { History, Workflow } from '../workflow/workflow.ts'
 export interface EveryOrderOptions {
   /** An order that the app opens: first where events open orders too, else at any moment. */
   readonly open?: History['open']
+  /** What mirrors find at the end, by kind and id; default: `data.object` of the last event about the object. */
+  readonly present?: History['present']
+  /** What `gather` finds out, by the id of the event. */
+  readonly gathered?: History['gathered']
+  /** The subjects that the provider's customers are linked with, before or after all events. */
+  readonly customers?: History['customers']
   /** Up to this many events every order is run; 6 (720 orders). */
   readonly exhaustive?: number | undefined
   /** How many orders of a longer list are run; 500. */
@@ -77,13 +83,15 @@ export function everyOrder(
   options: EveryOrderOptions = {},
 ): EveryOrderReport | Promise<EveryOrderReport> {
   if (typeof subject === 'function') return runFunction(events, subject, options)
-  const history = { name: 'events', events, open: options.open }
+  const { open, present, gathered, customers } = options
+  const history = { name: 'events', events, open, present, gathered, customers }
   const outbox = playOutbox(options.destinations)
   const check = { ...options, outbox }
   const { checked, sampled, failures } = checkConfluence(subject, [history], check)
   const [failure] = failures
   if (failure !== undefined) {
-    throw new OrderMattersError('the given order', failure.order, failure.differs)
+    const given = `the given order${lookText(failure.looks)}`
+    throw new OrderMattersError(given, failure.order, failure.differs)
   }
   return { orders: checked, sampled }
 }

@@ -9,9 +9,13 @@ import { factsOfBody, type BodyFacts } from '../workflow/body-event.ts'
 import { operationOfKey } from '../workflow/caused-by.ts'
 import type { Environment, InboxEvent } from '../workflow/event.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { PlayAnswering } from './play-provider.ts'
 
-/** A source as `play` needs it: one that is configured (`stripe(…)`), or only its account. */
-export interface PlaySource {
+/**
+ * A source as `play` needs it: one that is configured (`stripe(…)`), or only its account; and what its provider
+ * answers, where workflows mirror or gather.
+ */
+export interface PlaySource extends PlayAnswering {
   /** Default: the source's name. */
   readonly provider?: string | undefined
   /** The fixed account; default: the source's name. */
@@ -92,6 +96,12 @@ export class PlaySources {
         : null,
       content: facts.content,
     }
+  }
+
+  /** The namespace of a source's own account, or of one that it admits. */
+  sourceId(name: string, account?: string): number {
+    const source = this.#named(name)
+    return this.#idOf(`${source.provider}\n${account ?? source.account}\n${this.#environment}`)
   }
 
   #named(name: string): NamedSource {

@@ -173,6 +173,8 @@ function lineOf(outcome: Outcome, effects: readonly string[]): string {
     const applied = payment.applied ? '' : ', not applied'
     parts.push(`payment ${payment.id} of ${formatMoney(payment)}${applied}`)
   }
+  const fetch = outcome.evidence['fetch'] as { about?: string; number?: string } | undefined
+  if (fetch !== undefined) parts.push(`looked at ${fetch.about}: answer ${fetch.number}`)
   if (effects.length > 0) parts.push(`made ${effects.join(', ')}`)
   if (granted.length > 0) parts.push(`granted ${granted.join(', ')}`)
   if (revoked.length > 0) parts.push(`revoked ${revoked.join(', ')}`)

@@ -13,6 +13,7 @@ import type { PlayedOperation } from '../workflow/play-operations.ts'
 import { playOutbox, type PlayDestinations } from '../workflow/play-outbox.ts'
 import { createRegistry } from '../workflow/registry.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { playProvider } from './play-provider.ts'
 import { PlaySources, type Deliverable, type PlaySource } from './play-sources.ts'
 import {
   inboxEntry,
@@ -25,7 +26,10 @@ import {
 
 /** Options of {@link play}. */
 export interface PlayOptions {
-  /** Configured sources (`{ stripe: stripe(…) }`), or only their accounts; default: those the workflows name. */
+  /**
+   * Configured sources (`{ stripe: stripe(…) }`), or only their accounts; default: those the workflows name.
+   * Workflows that mirror or gather need what the provider answers: `{ stripe: { present: … } }`.
+   */
   readonly sources?: Readonly<Record<string, PlaySource>> | undefined
   /** Events of the other one are ignored, as they are by a schema; `test`. */
   readonly environment?: Environment | undefined
@@ -43,6 +47,19 @@ export interface PlayOptions {
 export interface PlayOpening extends Opening {
   /** The name of its workflow; needed only where there are several. */
   readonly workflow?: string | undefined
+}
+
+/** What the app links a customer with. */
+export interface PlayLink {
+  /** The provider's id of the customer. */
+  readonly customer: string
+  readonly subject: string
+  /** The name of the source; default: the first of the first workflow. */
+  readonly source?: string | undefined
+  /** The provider account that the customer belongs to; default: the source's own. */
+  readonly account?: string | undefined
+  /** Links one anew that is linked with another subject. */
+  readonly replace?: boolean | undefined
 }
 
 /** What a subject may use now. */
@@ -64,6 +81,12 @@ export interface Play {
     events: Deliverable | readonly Deliverable[],
     options?: { readonly source?: string | undefined },
   ): readonly InboxEntry[]
+  /**
+   * Links the provider's customer with a subject, as the app does; what waited for it is decided.
+   *
+   * @throws HookledgerError HKL_SUBJECT_LINKED for one that is linked with another subject
+   */
+  linkCustomer(link: PlayLink): 'linked' | 'existed'
   /** @throws HookledgerError HKL_NOT_FOUND, telling what there is instead. */
   order(id: string): PlayedOrder
   /** Every order that was opened. */
@@ -100,7 +123,8 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
   const deferralMs = options.deferralMs ?? 86_400_000
   const registry = createRegistry(workflows, [])
   const outbox = playOutbox(options.destinations)
-  const run = new PlayRun({ registry, environment, deferralMs, outbox })
+  const provider = playProvider(options.sources)
+  const run = new PlayRun({ registry, environment, deferralMs, outbox, provider })
   const sources = new PlaySources(workflows, options.sources, environment)
   let now = options.now ?? new Date('2026-01-01T00:00:00Z')
   let arrived = 0n
@@ -113,6 +137,20 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
         sources.eventOf(each, { key: ++arrived, receivedAt: now, source }),
       )
       return run.deliver(batch, now).map(inboxEntry)
+    },
+    linkCustomer({ customer, subject, source, account, replace = false }) {
+      const name = source ?? workflows[0]?.sources[0] ?? ''
+      const key = { sourceId: sources.sourceId(name, account), id: customer }
+      const before = run.linked(key)
+      if (before === subject) return 'existed'
+      if (before !== null && !replace) {
+        throw new HookledgerError(
+          'HKL_SUBJECT_LINKED',
+          `customer ${customer} is linked with ${before}: replace: true links it with ${subject}`,
+        )
+      }
+      run.link(key, subject, now)
+      return 'linked'
     },
     order(id) {
       const ledger = run.orders.get(id)

@@ -11,6 +11,8 @@ import { charge, dispute, refund } from './stripe-charge-objects.ts'
 import type { CheckoutSessionOptions, PaymentIntentOptions } from './stripe-checkout-objects.ts'
 import { checkoutSession, defaultCreated, paymentIntent } from './stripe-checkout-objects.ts'
 import { stripeId } from './stripe-ids.ts'
+import type { InvoicePaymentOptions, SubscriptionOptions } from './stripe-subscription-objects.ts'
+import { invoicePayment, subscription } from './stripe-subscription-objects.ts'
 
 /** The version of Stripe's API whose shapes the factories make. */
 export const stripeApiVersion: string = '2026-10-28.endive'
@@ -166,4 +168,37 @@ export function customerUpdated(
 ): StripeEvents['customer.updated'] {
   const previousAttributes = { name: 'Ada' }
   return stripeEvent('customer.updated', customer(options), { previousAttributes, ...options })
+}
+
+/** `customer.subscription.created`: active at once, unless `status` says `incomplete` or `trialing`. */
+export function subscriptionCreated(
+  options: SubscriptionOptions & StripeEventOptions = {},
+): StripeEvents['customer.subscription.created'] {
+  return stripeEvent('customer.subscription.created', subscription(options), options)
+}
+
+/** `customer.subscription.updated`: the subscription as it was at that moment. */
+export function subscriptionUpdated(
+  options: SubscriptionOptions & StripeEventOptions = {},
+): StripeEvents['customer.subscription.updated'] {
+  const previousAttributes = { latest_invoice: null }
+  return stripeEvent('customer.subscription.updated', subscription(options), {
+    previousAttributes,
+    ...options,
+  })
+}
+
+/** `customer.subscription.deleted`: it has ended. */
+export function subscriptionDeleted(
+  options: SubscriptionOptions & StripeEventOptions = {},
+): StripeEvents['customer.subscription.deleted'] {
+  const ended = subscription({ status: 'canceled', ...options })
+  return stripeEvent('customer.subscription.deleted', ended, options)
+}
+
+/** `invoice_payment.paid`: which payment intent has paid which invoice. */
+export function invoicePaymentPaid(
+  options: InvoicePaymentOptions & StripeEventOptions = {},
+): StripeEvents['invoice_payment.paid'] {
+  return stripeEvent('invoice_payment.paid', invoicePayment(options), options)
 }

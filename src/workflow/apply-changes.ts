@@ -61,6 +61,7 @@ export function applyChanges(
     findings,
     granted: difference.granted,
     revoked: difference.revoked,
+    ...(difference.entitled !== undefined && { entitled: [...difference.entitled] }),
     wait: null,
   }
 }
@@ -209,6 +210,8 @@ interface Difference {
   readonly revoked: string[]
   /** How much and until when, of rows that changed and are or were not simply one for ever. */
   stated?: Record<string, { readonly quantity: number; readonly valid_until: string | null }>
+  /** Subjects who may use something else than before. */
+  entitled?: Set<string>
 }
 
 /**
@@ -242,6 +245,7 @@ export function stateEntitlements(
     if (active !== row.active) {
       const changed = active ? difference.granted : difference.revoked
       changed.push(`${row.subject} ${row.entitlement}`)
+      difference.entitled = (difference.entitled ?? new Set()).add(row.subject)
     }
     next.push({ ...row, active, grantedBy: active && !row.active ? decisionId : row.grantedBy })
   }
@@ -264,6 +268,7 @@ function noteFigures(
     const until = row.validUntil?.getTime()
     if (old !== undefined && old.quantity === row.quantity && old.validUntil?.getTime() === until)
       continue
+    if (row.active) difference.entitled = (difference.entitled ?? new Set()).add(row.subject)
     difference.stated = {
       ...difference.stated,
       [`${row.subject} ${row.entitlement}`]: {

@@ -3,7 +3,9 @@
  * probably a mistake, and what to do about it.
  */
 import { nearest } from '../core/nearest.ts'
-import { checkConfluence } from './confluence.ts'
+import { factsOfBody } from './body-event.ts'
+import { checkConfluence, lookText } from './confluence.ts'
+import { isUnsaid } from './history-provider.ts'
 import { HistoryRun } from './history-run.ts'
 import type { OutboxPort } from './outbox-port.ts'
 import type { PlayRun } from './play.ts'
@@ -21,6 +23,8 @@ export type WarningKind =
   | 'history_idle'
   | 'history_fails'
   | 'effect_never_made'
+  | 'never_looked'
+  | 'gathered_unsaid'
 
 /** A probable mistake. */
 export interface Warning {
@@ -57,6 +61,8 @@ type Found = readonly [WarningKind, string]
 
 function checkStates(workflow: Workflow): Found[] {
   const found: Found[] = []
+  // a mirror leads from any state into any other: transitions only describe
+  if ([...workflow.handlers.values()].some(({ mirror }) => mirror !== undefined)) return found
   for (const state of workflow.states.keys()) {
     if (state !== workflow.initial && !isReachable(workflow, workflow.initial, state)) {
       found.push([
@@ -96,6 +102,8 @@ function checkTypes(workflow: Workflow, sends: SentTypes): Found[] {
 
 function checkOpening(workflow: Workflow): Found[] {
   if (workflow.opens !== 'event' || workflow.accepts !== undefined) return []
+  // a mirror records no payment
+  if ([...workflow.handlers.values()].every(({ mirror }) => mirror !== undefined)) return []
   return [
     [
       'opens_without_accepts',
@@ -125,7 +133,33 @@ function checkHistories(workflow: Workflow, outbox: OutboxPort | undefined): Fou
     found.push([
       'not_confluent',
       `not confluent: history "${failure.history}" ends differently when its events come as ` +
-        `${failure.order.join(', then ')}: ${failure.differs.join('; ')}`,
+        `${failure.order.join(', then ')}${lookText(failure.looks)}: ${failure.differs.join('; ')}`,
+    ])
+  }
+  found.push(...checkLooks(workflow, histories))
+  return found
+}
+
+/** Mirrors of which no history has an event, and events for which something is gathered that is not said. */
+function checkLooks(workflow: Workflow, histories: readonly History[]): Found[] {
+  const found: Found[] = []
+  const types = new Set<string>()
+  for (const history of histories) {
+    for (const { eventId, eventType } of history.events.map((body) => factsOfBody(body))) {
+      types.add(eventType)
+      if (!isUnsaid(workflow.handlers.get(eventType), history, eventId)) continue
+      const text = `history "${history.name}" does not say what gather finds out for ${eventType} ${eventId}: add it to gathered`
+      found.push(['gathered_unsaid', text])
+    }
+  }
+  const mirrors = new Map<unknown, string[]>()
+  for (const [type, { mirror }] of workflow.handlers)
+    if (mirror !== undefined) mirrors.set(mirror, [...(mirrors.get(mirror) ?? []), type])
+  for (const of of mirrors.values()) {
+    if (of.some((type) => types.has(type))) continue
+    found.push([
+      'never_looked',
+      `no history of it has an event that its mirror of ${of[0]} handles`,
     ])
   }
   return found

@@ -6,7 +6,7 @@
 import { PermanentError } from '../core/errors.ts'
 import type { Money } from '../core/money.ts'
 import { declared, keyText, printable } from './checked-text.ts'
-import type { AnyEffectClaim, Decision, EntitlementClaim, Figures, Missing } from './decision.ts'
+import type { AnyDecision, AnyEffectClaim, EntitlementClaim, Figures, Missing } from './decision.ts'
 import { checkSends } from './checked-send.ts'
 import type { OutboxPort } from './outbox-port.ts'
 import type { Workflow } from './workflow.ts'
@@ -33,7 +33,7 @@ export function checkedDecision(
   answer: unknown,
   workflow: Workflow,
   { eventType, outbox, mirrors = false }: DecisionContext,
-): Decision {
+): AnyDecision {
   const where = `workflow ${workflow.name}, ${printable(eventType)}`
   if (typeof answer !== 'object' || answer === null) {
     throw new PermanentError(
@@ -42,7 +42,7 @@ export function checkedDecision(
   }
   if ('then' in answer)
     throw new PermanentError(`${where}: decide returned a promise; it must be synchronous`)
-  const decision = answer as Decision
+  const decision = answer as AnyDecision
   switch (decision.kind) {
     case 'skip':
       return { ...decision, reason: reasonText(decision.reason, 'nothing follows from it') }
@@ -81,10 +81,10 @@ function reasonText(reason: unknown, otherwise: string): string {
 }
 
 function checkDeferral(
-  decision: Extract<Decision, { kind: 'defer' }>,
+  decision: Extract<AnyDecision, { kind: 'defer' }>,
   workflow: Workflow,
   where: string,
-): Extract<Decision, { kind: 'defer' }> {
+): Extract<AnyDecision, { kind: 'defer' }> {
   const { missing, forMs, reason } = decision
   const list = (Array.isArray(missing) ? missing : [missing]) as readonly (
     Missing | null | undefined
@@ -140,7 +140,7 @@ function checkSettles(settles: unknown, where: string): void {
 }
 
 function checkChange(
-  decision: Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>,
+  decision: Extract<AnyDecision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>,
   workflow: Workflow,
   where: string,
   outbox: DecisionContext['outbox'],

@@ -1,9 +1,10 @@
 /**
  * The confluence check: a history that a provider can produce ends the same in whichever order its
- * events come, however often each comes, and whether they come one by one or together. Seeded: what
- * it found once, it finds again.
+ * events come, however often each comes, whether they come one by one or together, and whenever the provider
+ * is looked at. Seeded: what it found once, it finds again.
  */
 import { differences } from './difference.ts'
+import type { LookTime } from './history-provider.ts'
 import { endOf, endText, HistoryRun, type RunEnd } from './history-run.ts'
 import { inversions, orderings, seededRandom, type Random } from './orderings.ts'
 import type { OutboxPort } from './outbox-port.ts'
@@ -28,6 +29,15 @@ export interface ConfluenceFailure {
   readonly order: readonly string[]
   /** What is at the end of that order, and is not at the end of the history's own. */
   readonly differs: readonly string[]
+  /** Set where it ends so when looks find the object as the latest event that had come shows it. */
+  readonly looks?: 'latest'
+}
+
+/** The time of looks for people; nothing where it makes no difference. */
+export function lookText(looks: 'latest' | undefined): string {
+  return looks === undefined
+    ? ''
+    : ', and each look finds its object as the latest of the events that had come shows it'
 }
 
 /** What the check came to. */
@@ -128,7 +138,14 @@ class HistoryCheck {
   }
 
   #differs(batches: Batches): boolean {
-    return endText(this.#run.play(batches)) !== this.#expectedText
+    return this.#differing(batches) !== null
+  }
+
+  /** When looks must be made for the end to differ; null: it does not. */
+  #differing(batches: Batches): LookTime | null {
+    for (const looks of this.#run.lookTimes)
+      if (endText(this.#run.play(batches, looks)) !== this.#expectedText) return looks
+    return null
   }
 
   /** The same order in batches, half of it delivered again somewhere later. */
@@ -190,7 +207,12 @@ class HistoryCheck {
         })
         .join(' + '),
     )
-    return { order, differs: differences(endOf(this.#run.play(batches)), this.#expected) }
+    const looks = this.#differing(batches) ?? 'end'
+    return {
+      order,
+      differs: differences(endOf(this.#run.play(batches, looks)), this.#expected),
+      ...(looks === 'latest' && { looks }),
+    }
   }
 }
 

@@ -106,7 +106,7 @@ interface MirrorChanges<
   readonly settles?: readonly string[] | undefined
 }
 
-/** The recorded answer to an event, as `decide` returns it. */
+/** The recorded answer to an event, as `decide` of `.on(…)` returns it. */
 export type Decision<
   State extends string = string,
   EffectType extends string = string,
@@ -117,7 +117,30 @@ export type Decision<
       readonly kind: 'reverse'
       readonly of: { readonly type: EffectType; readonly reference?: string | undefined }
     })
+  | Unchanged<State, EffectType, Destination>
+
+/** The recorded answer to an event, as `decide` of `.mirror(…)` returns it. */
+export type MirrorDecision<
+  State extends string = string,
+  EffectType extends string = string,
+  Destination extends string = string,
+> =
   | (MirrorChanges<State, EffectType, Destination> & { readonly kind: 'mirror' })
+  | Unchanged<State, EffectType, Destination>
+
+/** Any answer to an event. */
+export type AnyDecision<
+  State extends string = string,
+  EffectType extends string = string,
+  Destination extends string = string,
+> = Decision<State, EffectType, Destination> | MirrorDecision<State, EffectType, Destination>
+
+/** An answer that changes nothing of the order. */
+export type Unchanged<
+  State extends string = string,
+  EffectType extends string = string,
+  Destination extends string = string,
+> =
   | { readonly kind: 'skip'; readonly reason: string }
   | {
       readonly kind: 'defer'
@@ -181,12 +204,12 @@ export function mirrored<
   const Destination extends string = never,
 >(
   changes: MirrorChanges<State, EffectType, Destination>,
-): Decision<State, EffectType, Destination> {
+): MirrorDecision<State, EffectType, Destination> {
   return { ...changes, kind: 'mirror' }
 }
 
 /** Decides that nothing follows from the event. Final. */
-export function skip(reason: string): Decision<never, never, never> {
+export function skip(reason: string): Unchanged<never, never, never> {
   return { kind: 'skip', reason }
 }
 
@@ -200,12 +223,12 @@ export function defer<
     Missing<State, EffectType, Destination> | readonly Missing<State, EffectType, Destination>[]
   readonly for?: number | undefined
   readonly reason?: string | undefined
-}): Decision<State, EffectType, Destination> {
+}): Unchanged<State, EffectType, Destination> {
   return { kind: 'defer', missing: wait.missing, forMs: wait.for, reason: wait.reason }
 }
 
 /** Records that the event contradicts what the order knows; grants nothing and makes a finding. */
-export function contradict(reason: string, figures?: Figures): Decision<never, never, never> {
+export function contradict(reason: string, figures?: Figures): Unchanged<never, never, never> {
   return { kind: 'contradict', reason, figures }
 }
 

@@ -3,6 +3,8 @@
  * before it changed; deferred ones are tried again at the end until nothing changes. Pure: the same
  * ledger and events give the same outcomes.
  */
+import { PermanentError } from '../core/errors.ts'
+import { printable } from './checked-text.ts'
 import type { EffectView, FoldContext } from './fold-context.ts'
 import { noOperations, viewEffects } from './fold-context.ts'
 import { contradictionOutcome, deferredOutcome, plainOutcome, type At } from './fold-outcomes.ts'
@@ -11,7 +13,7 @@ import { judge } from './judge.ts'
 import { appliedBefore, judgeMirror, withEvidence } from './judge-mirror.ts'
 import type { Name, Order, OrderLedger } from './order.ts'
 import { checkedDecision } from './checked-decision.ts'
-import type { Decision, Missing } from './decision.ts'
+import type { AnyDecision, Missing } from './decision.ts'
 import { describeMissing } from './describe-missing.ts'
 import type { Outcome } from './outcome.ts'
 import type { Claim } from './resolve-event.ts'
@@ -45,42 +47,36 @@ export function foldOrder(
   const undone: Undone = { failures, asks }
   const [only] = claims
   if (only !== undefined && claims.length === 1) {
-    const outcome = attemptAlone(ledger, only, context, undone)
+    const outcome = attempt(ledger, only, context, context.allocate(only.event), undone)
     return { outcomes: outcome === null ? [] : [outcome], failures, asks }
   }
   const decided: Outcome[] = []
-  const deferred = new Map<Claim, Outcome>()
+  const deferred = new Map<Claim, Deferral>()
   const ids = new Map<Claim, bigint>()
-  let waiting = claims
-  for (;;) {
-    const version = ledger.version
+  for (let waiting = claims; waiting.length > 0;) {
     for (const claim of waiting) {
       const id = ids.get(claim) ?? context.allocate(claim.event)
       ids.set(claim, id)
       const outcome = attempt(ledger, claim, context, id, undone)
       deferred.delete(claim)
-      if (outcome?.kind === 'deferred') deferred.set(claim, outcome)
+      if (outcome?.kind === 'deferred') deferred.set(claim, { outcome, version: ledger.version })
       else if (outcome !== null) decided.push(outcome)
     }
-    if (ledger.version === version || deferred.size === 0) break
-    waiting = [...deferred.keys()]
+    waiting = [...deferred].flatMap(([claim, { version }]) =>
+      version === ledger.version ? [] : [claim],
+    )
   }
-  return { outcomes: inOrder([...decided, ...deferred.values()], ledger), failures, asks }
+  const waits = [...deferred.values()].map(({ outcome }) => outcome)
+  return { outcomes: inOrder([...decided, ...waits], ledger), failures, asks }
 }
 
-/** The same for one event: it is tried again where it waits and yet changed the order. */
-function attemptAlone(
-  ledger: OrderLedger,
-  claim: Claim,
-  context: FoldContext,
-  undone: Undone,
-): Outcome | null {
-  const id = context.allocate(claim.event)
-  for (;;) {
-    const { version } = ledger
-    const outcome = attempt(ledger, claim, context, id, undone)
-    if (outcome?.kind !== 'deferred' || ledger.version === version) return outcome
-  }
+/**
+ * A deferral, and the version of the order that it was decided from, with what the event itself changed (it
+ * may have opened the order): only what others change can end it.
+ */
+interface Deferral {
+  readonly outcome: Outcome
+  readonly version: bigint
 }
 
 /** Where events go that have no outcome. */
@@ -101,7 +97,7 @@ function attempt(
   try {
     return decideOne(ledger, claim, context, decisionId)
   } catch (error) {
-    if (error instanceof NeedsAnswer) asks.push(claim)
+    if (error === needsAnswer) asks.push(claim)
     else failures.push({ claim, error })
     Object.assign(ledger, { stored, workflow, state, version, sourceId, provider, providerAccount })
     return null
@@ -230,22 +226,22 @@ function answer(
   const { handler } = claim.candidate
   const { mirror, gather } = claim.inputs ?? {}
   if (handler.mirror !== undefined) {
-    if (mirror === undefined) throw new NeedsAnswer()
+    if (mirror === undefined) throw needsAnswer
     const { kind, value } = mirror.object
     const outcome =
-      mirror.number <= mirror.applied ? appliedBefore(at, mirror) : decided(at, context)
+      mirror.number < mirror.applied ? appliedBefore(at, mirror) : decided(at, context)
     return withEvidence(outcome, `${kind} ${value}`, mirror)
   }
   if (handler.gather !== undefined) {
     // the order moved since it was read for the request: what was gathered for it may no longer fit
-    if (gather === undefined || gather.orderVersion !== versionBefore) throw new NeedsAnswer()
+    if (gather === undefined || gather.orderVersion !== versionBefore) throw needsAnswer
     return withEvidence(decided(at, context), `event ${claim.event.eventId}`, gather)
   }
   return decided(at, context)
 }
 
-/** Thrown where an event cannot be decided before the provider has answered (again). */
-class NeedsAnswer extends Error {}
+/** Thrown where an event cannot be decided before the provider has answered (again); one for all, it is no fault. */
+const needsAnswer = new Error('the provider must be asked')
 
 function decided(at: At, context: FoldContext): Outcome {
   const { claim, ledger, decisionId } = at
@@ -278,11 +274,12 @@ function decided(at: At, context: FoldContext): Outcome {
 
 function deferral(
   at: { readonly decisionId: bigint; readonly claim: Claim; readonly ledger: OrderLedger },
-  decision: Extract<Decision, { kind: 'defer' }>,
+  decision: Extract<AnyDecision, { kind: 'defer' }>,
 ): Outcome {
   const missing = isList(decision.missing) ? decision.missing : [decision.missing]
   const names = missing.flatMap((each) => (each.kind === 'name' ? [each.name] : []))
   const customers = missing.flatMap((each) => (each.kind === 'customer' ? [each.id] : []))
+  for (const id of customers) requireNamed(at.claim, id)
   const description = missing.map(describeMissing).join(' or ')
   return deferredOutcome(at, {
     description: decision.reason === undefined ? description : `${description}: ${decision.reason}`,
@@ -290,6 +287,18 @@ function deferral(
     customers,
     forMs: decision.forMs ?? null,
   })
+}
+
+/** Only the link of the customer that the handler names is read, so that nothing else could end such a wait. */
+function requireNamed({ candidate, event, inputs }: Claim, id: string): void {
+  const named = inputs?.customer
+  if (named?.id === id && named.subject === null) return
+  const where = `workflow ${candidate.workflow.name}, ${printable(event.eventType)}`
+  throw new PermanentError(
+    named?.id === id
+      ? `${where}: decide waits for customer ${printable(id)} to be linked, who is: use customer.subject`
+      : `${where}: decide waits for customer ${printable(id)} to be linked, whom the handler's \`customer\` does not name`,
+  )
 }
 
 function isList(missing: Missing | readonly Missing[]): missing is readonly Missing[] {

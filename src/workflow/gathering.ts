@@ -51,7 +51,7 @@ export interface MirrorAnswer extends Answered {
   readonly object: Name
   /** Frozen; null: the provider knows no such object (any more). */
   readonly current: unknown
-  /** The newest number that a decision was made from already: one that is not higher changes nothing. */
+  /** The newest number that a decision was made from already: a lower one changes nothing. */
   readonly applied: bigint
 }
 

@@ -5,6 +5,7 @@
 import { factsOfBody, type BodyFacts } from './body-event.ts'
 import { stableText } from './difference.ts'
 import type { Environment, InboxEvent } from './event.ts'
+import { HistoryObjects, type LookTime } from './history-provider.ts'
 import type { OutboxPort } from './outbox-port.ts'
 import { PlayRun } from './play.ts'
 import type { PlayedOperation } from './play-operations.ts'
@@ -42,6 +43,7 @@ export class HistoryRun {
   readonly #facts: readonly BodyFacts[]
   readonly #environment: Environment
   readonly #outbox: OutboxPort
+  readonly #objects: HistoryObjects
 
   constructor(workflows: readonly Workflow[], history: History, outbox: OutboxPort = playOutbox()) {
     this.#workflows = workflows
@@ -51,6 +53,16 @@ export class HistoryRun {
     this.#facts = history.events.map((body) => factsOfBody(body))
     // histories come from factories and fixtures: what they say of their environment is theirs
     this.#environment = this.#facts.find((each) => each.environment !== null)?.environment ?? 'test'
+    this.#objects = new HistoryObjects(workflows, history, this.#facts, (step) =>
+      this.#arrive(step, BigInt(step + 1), new Date(start)),
+    )
+  }
+
+  /** The times at which looks can be made; more than one only where something is looked at. */
+  get lookTimes(): readonly LookTime[] {
+    return this.#objects.looks || this.#history.customers !== undefined
+      ? ['end', 'latest']
+      : ['end']
   }
 
   /** How many events there are; the steps are numbered from 0. */
@@ -71,27 +83,41 @@ export class HistoryRun {
       : `${facts.eventType} ${facts.eventId}`
   }
 
-  /** Plays the steps: each batch at once, one batch after the other. */
-  play(batches: readonly (readonly number[])[]): PlayRun {
+  /**
+   * Plays the steps: each batch at once, one batch after the other. Looks find what is at the end (and
+   * customers are linked before all events), or what the latest event shows (and they are linked after all).
+   */
+  play(batches: readonly (readonly number[])[], looks: LookTime = 'end'): PlayRun {
+    const come = new Set<number>()
     const run = new PlayRun({
       registry: this.#registry,
       environment: this.#environment,
       deferralMs: dayMs,
       outbox: this.#outbox,
+      provider: this.#objects.provider(looks, come),
     })
     let arrived = 0
+    if (looks === 'end') this.#link(run, new Date(start))
     batches.forEach((batch, index) => {
       const now = new Date(start + index * 1000)
       const events: InboxEvent[] = []
       for (const step of batch) {
-        const facts = this.#facts[step]
-        if (facts === undefined) this.#open(run, now)
-        else events.push(this.#arrive(facts, BigInt(++arrived), now))
+        come.add(step)
+        if (this.#facts[step] === undefined) this.#open(run, now)
+        else events.push(this.#arrive(step, BigInt(++arrived), now))
       }
       if (events.length > 0) run.deliver(events, now)
     })
-    this.#answer(run, new Date(start + batches.length * 1000))
+    const end = new Date(start + batches.length * 1000)
+    if (looks === 'latest') this.#link(run, end)
+    this.#answer(run, end)
     return run
+  }
+
+  #link(run: PlayRun, now: Date): void {
+    const sources = new Set(this.#facts.map((facts) => this.#sourceIdOf(facts)))
+    for (const [id, subject] of Object.entries(this.#history.customers ?? {}))
+      for (const sourceId of sources) run.link({ sourceId, id }, subject, now)
   }
 
   /** At the end, and not as they come: when an operation is sent must not be a question of the order of events. */
@@ -114,13 +140,15 @@ export class HistoryRun {
     if (open !== undefined && workflow !== undefined) run.open(workflow, open, now)
   }
 
-  #arrive(facts: BodyFacts, key: bigint, receivedAt: Date): InboxEvent {
+  #arrive(step: number, key: bigint, receivedAt: Date): InboxEvent {
+    const facts = this.#facts[step]
+    if (facts === undefined) throw new RangeError(`the history has no event ${step}`)
     const name = this.#sourceOf(facts.eventType)
     const account = facts.account ?? name
     const { eventId, eventType, occurredAt, content } = facts
     return {
       key,
-      sourceId: fingerprintOf(`${name}\n${account}`),
+      sourceId: this.#sourceIdOf(facts),
       source: {
         name,
         provider: name,
@@ -135,6 +163,11 @@ export class HistoryRun {
       synthetic: false,
       content,
     }
+  }
+
+  #sourceIdOf({ eventType, account }: BodyFacts): number {
+    const name = this.#sourceOf(eventType)
+    return fingerprintOf(`${name}\n${account ?? name}`)
   }
 
   /** The first source of a workflow that handles the type: histories do not name their sources. */

@@ -1,7 +1,7 @@
 /**
  * A mirror's decision: the order becomes what the provider's object is now, from whichever state. Checks of
- * transitions do not apply, and no key is needed: the same state again is no change, and an answer that a
- * decision was made from already says nothing new.
+ * transitions do not apply, and no key is needed: the same state again is no change, and an answer that is
+ * older than one that was decided from says nothing.
  */
 import { applyChanges, isNoChange } from './apply-changes.ts'
 import { flaggedFinding } from './finding-kinds.ts'
@@ -18,7 +18,7 @@ export function judgeMirror(judged: Judged): Outcome {
   const to = decision.to ?? ledger.state
   const at: At = { decisionId: change.decisionId, claim: change.claim, ledger }
   const findings = flagged(judged)
-  const settles = decision.kind === 'mirror' ? (decision.settles ?? []) : []
+  const settles = settled(judged)
   const money = checkMoney(change)
   if (money.kind === 'contradicted') return contradictionOutcome(at, money.reason, money.findings)
   if (money.kind === 'missing') return deferredOutcome(at, { description: money.description })
@@ -29,13 +29,22 @@ export function judgeMirror(judged: Judged): Outcome {
   return { ...applyChanges(change, to, [...findings, ...money.findings]), settles }
 }
 
-/** An answer that is not newer than what was decided from already. */
+/**
+ * An answer that is older than one that was decided from already. The very same answer is decided from again:
+ * what an event says besides (a reminder of its own) must not depend on who shared its request.
+ */
 export function appliedBefore(at: At, answer: MirrorAnswer): Outcome {
   return plainOutcome(
     at,
     'absorbed',
-    `already decided from answer ${answer.number} or a later one about ${answer.object.kind} ${answer.object.value}`,
+    `already decided from a later answer than ${answer.number} about ${answer.object.kind} ${answer.object.value}`,
   )
+}
+
+/** What ends with this look; what it sees itself is not over. */
+function settled({ decision }: Judged): readonly string[] {
+  if (decision.kind !== 'mirror' || decision.settles === undefined) return []
+  return decision.settles.filter((kind) => kind !== decision.flag?.kind)
 }
 
 /** About the order and not about the event: every look sees the same discrepancy again. */

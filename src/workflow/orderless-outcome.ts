@@ -42,6 +42,12 @@ export function deadOutcome(event: InboxEvent, decisionId: bigint, reason: strin
   return { ...emptyOutcome, decisionId, event, kind: 'dead', reason, findings }
 }
 
+/** As long as the most patient of those that wait; null: the default. */
+function longestOf({ waits }: Waiting): number | null {
+  const each = waits.map(({ candidate }) => candidate.handler.unclaimedAfterMs)
+  return each.includes(undefined) ? null : Math.max(...each.map((ms) => ms ?? 0))
+}
+
 function waitingOutcome(waiting: Waiting, decisionId: bigint): Outcome {
   const distinct = new Map<string, Name>()
   for (const { names } of waiting.waits) {
@@ -61,7 +67,7 @@ function waitingOutcome(waiting: Waiting, decisionId: bigint): Outcome {
       names,
       orderId: null,
       description,
-      forMs: null,
+      forMs: ignores ? longestOf(waiting) : null,
       atDeadline: ignores ? 'ignore' : 'finding',
     },
   }

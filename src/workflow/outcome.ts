@@ -91,6 +91,8 @@ export interface Outcome {
   /** `subject entitlement` pairs that became active or ceased to be. */
   readonly granted: readonly string[]
   readonly revoked: readonly string[]
+  /** Subjects who may use something else than before: also more of it, or for longer. */
+  readonly entitled?: readonly string[] | undefined
   readonly wait: Wait | null
   /** Kinds of findings about the order (`order:<id>`) that end with this decision. */
   readonly settles?: readonly string[] | undefined

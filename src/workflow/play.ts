@@ -10,27 +10,23 @@ import { finding } from './finding-kinds.ts'
 import { foldOrder } from './fold.ts'
 import type { FoldContext } from './fold-context.ts'
 import { openLedger, unopenedOrder, type Opening, type OpeningAnswer } from './opening.ts'
-import type { Name, OrderLedger } from './order.ts'
+import type { OrderLedger } from './order.ts'
 import type { OperationDraft, OutboxPort } from './outbox-port.ts'
 import { deadOutcome, orderlessOutcome } from './orderless-outcome.ts'
 import { emptyOutcome, type FindingDraft, type Outcome } from './outcome.ts'
+import { customerKey, PlayAnswers, type PlayCustomer, type PlayProvider } from './play-answers.ts'
 import { PlayInbox, type HeldEvent, type PlayedEvent } from './play-inbox.ts'
+import { nameKey, PlayNames, type BoundNames } from './play-names.ts'
 import { PlayOperations, type PlayedOperation } from './play-operations.ts'
 import type { Registry } from './registry.ts'
-import {
-  resolveEvent,
-  settleWaiting,
-  type Claim,
-  type NamedOrder,
-  type Resolved,
-} from './resolve-event.ts'
+import { resolveEvent, type Claim } from './resolve-event.ts'
 import type { Workflow } from './workflow.ts'
 
 /** A discrepancy, and how often it was seen. */
 export interface PlayedFinding extends FindingDraft {
   readonly orderId: string | null
   readonly eventId: string | null
-  /** Closed when the wait that made it ended by itself. */
+  /** Closed when the wait that made it ended by itself, or a later look says that it is over. */
   readonly state: 'open' | 'closed'
   readonly timesSeen: number
 }
@@ -42,16 +38,17 @@ export interface PlayRunOptions {
   /** How long a wait lasts where nothing says otherwise, in milliseconds. */
   readonly deferralMs: number
   readonly outbox: OutboxPort
+  /** What mirrors and `gather` find out. */
+  readonly provider: PlayProvider
 }
-
-type BoundNames = ReadonlyMap<string, NamedOrder>
 
 /** One installation in memory. */
 export class PlayRun {
   readonly #options: PlayRunOptions
   readonly #inbox = new PlayInbox()
   readonly #orders = new Map<string, OrderLedger>()
-  readonly #names = new Map<string, NamedOrder>()
+  readonly #names = new PlayNames()
+  readonly #answers: PlayAnswers
   readonly #payers = new Map<string, string>()
   readonly #findings = new Map<string, PlayedFinding>()
   readonly #decisions: Outcome[] = []
@@ -60,6 +57,7 @@ export class PlayRun {
 
   constructor(options: PlayRunOptions) {
     this.#options = options
+    this.#answers = new PlayAnswers(options.provider)
   }
 
   /** Every event, in order of arrival. */
@@ -96,6 +94,18 @@ export class PlayRun {
   answer(operationId: string, receipt: Readonly<Record<string, unknown>>, now: Date): void {
     const order = this.#operations.answer(operationId, receipt, this.#orders)
     if (order !== null) this.#work(new Set(this.#inbox.wake([orderKey(order.id)])), now)
+  }
+
+  /** Links a customer with a subject, and works off what waited for it; answers what it was linked with. */
+  link(customer: PlayCustomer, subject: string, now: Date): string | null {
+    const before = this.#answers.link(customer, subject)
+    this.#work(new Set(this.#inbox.wake([customerKey(customer)])), now)
+    return before
+  }
+
+  /** The subject that a customer is linked with; null: none. */
+  linked(customer: PlayCustomer): string | null {
+    return this.#answers.linked(customer)
   }
 
   /** Takes events in as one batch, and works until nothing is left to do. */
@@ -142,7 +152,10 @@ export class PlayRun {
     }
   }
 
-  /** Decides a batch, and returns what waited for the names and orders that it changed. */
+  /**
+   * Decides a batch, and returns what waited for the names and orders that it changed, and what the provider
+   * has answered meanwhile.
+   */
   #decideBatch(batch: readonly HeldEvent[], now: Date): ReadonlySet<HeldEvent> {
     const { registry, environment } = this.#options
     const heldOf = new Map(batch.map((held) => [held.event, held]))
@@ -156,7 +169,7 @@ export class PlayRun {
       if (held !== undefined) held.error = error
     }
     const context = { registry, environment, mayIgnore: true }
-    const { resolved, names } = this.#settleNames(
+    const { resolved, names } = this.#names.settle(
       batch.map(({ event }) => resolveEvent(event, context)),
     )
     const woken = new Set<HeldEvent>()
@@ -165,40 +178,36 @@ export class PlayRun {
     const learned: string[] = []
     const claims: Claim[] = []
     for (const each of resolved) {
-      if (each.kind === 'claim') claims.push(each)
+      if (each.kind === 'claim') this.#give(each, claims, fail)
       else if (each.kind === 'failed') fail(each.event, each.error)
       else settle(orderlessOutcome(each, this.#allocate()))
     }
     for (const [ledger, own] of this.#ledgersOf(claims)) {
       const { version } = ledger
-      const { outcomes, failures } = foldOrder(ledger, own, this.#foldContext(names))
+      const { outcomes, failures, asks } = foldOrder(ledger, own, this.#foldContext(names))
       if (ledger.stored) this.#orders.set(ledger.id, ledger)
       // before its own outcomes: what the fold deferred has seen the change already
       if (ledger.version !== version) wake([orderKey(ledger.id)])
       for (const each of ledger.payments)
         this.#payers.set(`${each.sourceId}\n${each.id}`, ledger.id)
       for (const { claim, error } of failures) fail(claim.event, error)
+      for (const claim of asks) this.#answers.ask(claim)
       for (const outcome of outcomes) settle(outcome)
-      learned.push(...outcomes.flatMap((outcome) => this.#learn(outcome)))
+      learned.push(...outcomes.flatMap((outcome) => this.#names.learn(outcome)))
     }
     wake(learned)
+    for (const event of this.#answers.request(this.#orders, now, fail)) {
+      const held = heldOf.get(event)
+      if (held !== undefined) woken.add(held)
+    }
     return woken
   }
 
-  /** Settles what waits for names that are bound, or that an event of this very batch brings. */
-  #settleNames(first: readonly Resolved[]): { resolved: readonly Resolved[]; names: BoundNames } {
-    // an event alone has nobody to teach
-    const names = first.length === 1 ? this.#names : new Map(this.#names)
-    const lookup = (sourceId: number, name: Name): NamedOrder | null =>
-      names.get(nameKey(sourceId, name)) ?? null
-    for (let resolved = first; ;) {
-      if (first.length > 1)
-        for (const each of resolved) if (each.kind === 'claim') teach(each, names)
-      const next = resolved.map((each) =>
-        each.kind === 'waiting' ? settleWaiting(each, lookup) : each,
-      )
-      if (next.every((each, index) => each === resolved[index])) return { resolved, names }
-      resolved = next
+  #give(claim: Claim, claims: Claim[], fail: (event: InboxEvent, error: unknown) => void): void {
+    try {
+      claims.push(this.#answers.given(claim))
+    } catch (error) {
+      fail(claim.event, error)
     }
   }
 
@@ -231,14 +240,6 @@ export class PlayRun {
     }
   }
 
-  #learn({ orderId, workflow, event, learned }: Outcome): string[] {
-    if (orderId === null || workflow === null) return []
-    const keys = learned.map((name) => nameKey(event.sourceId, name))
-    const fresh = keys.filter((key) => !this.#names.has(key))
-    for (const key of fresh) this.#names.set(key, { orderId, workflow })
-    return fresh
-  }
-
   #allocate(): bigint {
     this.#lastDecision += 1n
     return this.#lastDecision
@@ -248,12 +249,18 @@ export class PlayRun {
     const outcome = linkedOutcome(decided)
     const { event } = outcome
     this.#operations.record(outcome.operations)
+    this.#answers.settle(outcome)
     const before = held.outcome?.wait?.description
-    if (held.overdue && outcome.kind !== 'deferred') this.#close(event)
+    if (held.overdue && outcome.kind !== 'deferred')
+      this.#close('wait_overdue', `event:${event.key}`)
+    for (const kind of outcome.settles ?? []) this.#close(kind, `order:${outcome.orderId}`)
     const lastsMs = outcome.wait?.forMs ?? this.#options.deferralMs
     const names = (outcome.wait?.names ?? []).map((name) => nameKey(event.sourceId, name))
+    const customers = (outcome.wait?.customers ?? []).map((id) =>
+      customerKey({ sourceId: event.sourceId, id }),
+    )
     const order = outcome.wait?.orderId ?? null
-    const keys = order === null ? names : [...names, orderKey(order)]
+    const keys = [...names, ...customers, ...(order === null ? [] : [orderKey(order)])]
     this.#inbox.settle(held, outcome, keys, new Date(now.getTime() + lastsMs))
     // waiting again for the same is nothing new to record
     if (outcome.kind !== 'deferred' || outcome.wait?.description !== before)
@@ -268,8 +275,8 @@ export class PlayRun {
     this.#findings.set(key, { ...draft, orderId, eventId, state: 'open', timesSeen })
   }
 
-  #close(event: InboxEvent): void {
-    const key = `wait_overdue\nevent:${event.key}`
+  #close(kind: string, about: string): void {
+    const key = `${kind}\n${about}`
     const found = this.#findings.get(key)
     if (found !== undefined) this.#findings.set(key, { ...found, state: 'closed' })
   }
@@ -281,19 +288,6 @@ function failureText(error: unknown): string {
   return isPermanent(error) && error instanceof Error
     ? error.message
     : `it failed each time: ${text}`
-}
-
-function teach(claim: Claim, names: Map<string, NamedOrder>): void {
-  if (!claim.event.accountAllowed) return
-  for (const name of claim.learned) {
-    const key = nameKey(claim.event.sourceId, name)
-    if (names.has(key)) continue
-    names.set(key, { orderId: claim.orderId, workflow: claim.candidate.workflow.name })
-  }
-}
-
-function nameKey(sourceId: number, name: Name): string {
-  return `${sourceId}\n${name.kind}\n${name.value}`
 }
 
 function orderKey(orderId: string): string {

@@ -1,7 +1,7 @@
 /**
  * A decision that changes something, with what it asks for split into what is new and what exists.
  */
-import type { AnyEffectClaim, Decision, Send } from './decision.ts'
+import type { AnyDecision, AnyEffectClaim, Send } from './decision.ts'
 import type { FoldContext } from './fold-context.ts'
 import type { At } from './fold-outcomes.ts'
 import { reversedSuffix, type LedgerEffect, type LedgerPayment } from './order.ts'
@@ -10,7 +10,7 @@ import { plainData } from './plain-data.ts'
 import type { Workflow } from './workflow.ts'
 
 /** A decision that changes something. */
-export type Change = Extract<Decision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>
+export type Change = Extract<AnyDecision, { kind: 'fulfill' | 'move' | 'reverse' | 'mirror' }>
 
 /** What is judged: the decision of an event about an order. */
 export interface Judged extends At {

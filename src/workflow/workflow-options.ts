@@ -77,7 +77,16 @@ export function historiesOf(
       'receipts',
       'present',
       'gathered',
+      'customers',
     ])
+    for (const part of ['present', 'gathered', 'customers'] as const) {
+      const values: unknown = history[part]
+      if (
+        values !== undefined &&
+        (typeof values !== 'object' || values === null || Array.isArray(values))
+      )
+        invalid(`${where}, history "${name}": ${part} must be an object`)
+    }
     if (
       !Array.isArray(events) ||
       events.some((event: unknown) => typeof event !== 'object' || event === null)
@@ -88,6 +97,8 @@ export function historiesOf(
   return histories
 }
 
+const handlerParts = ['order', 'learn', 'customer', 'decide', 'unclaimed', 'unclaimedAfterMs']
+
 /** Checks the handler of event types. */
 export function checkHandler(
   workflow: string,
@@ -95,7 +106,7 @@ export function checkHandler(
   handler: AnyHandler,
 ): void {
   const where = whereOf(workflow, types)
-  checkOptions(where, handler, ['order', 'learn', 'gather', 'customer', 'decide', 'unclaimed'])
+  checkOptions(where, handler, [...handlerParts, 'gather'])
   checkParts(where, handler)
   checkFunction(where, 'gather', handler.gather)
 }
@@ -107,8 +118,7 @@ export function checkMirror(
   handler: Omit<AnyHandler, 'mirror' | 'gather'> & MirrorLook,
 ): void {
   const where = whereOf(workflow, types)
-  const known = ['order', 'learn', 'object', 'fetch', 'customer', 'decide', 'unclaimed']
-  checkOptions(where, handler, known)
+  checkOptions(where, handler, [...handlerParts, 'object', 'fetch'])
   checkParts(where, handler)
   for (const part of ['object', 'fetch'] as const) {
     if (typeof handler[part] !== 'function') invalid(`${where}: ${part} must be a function`)
@@ -128,6 +138,12 @@ function checkParts(where: string, handler: Omit<AnyHandler, 'mirror'>): void {
   if (handler.unclaimed !== undefined && !['finding', 'ignore'].includes(handler.unclaimed)) {
     invalid(`${where}: unclaimed must be 'finding' or 'ignore'`)
   }
+  const { unclaimedAfterMs: ms } = handler
+  if (ms === undefined) return
+  if (!Number.isSafeInteger(ms) || ms < 1)
+    invalid(`${where}: unclaimedAfterMs must be a whole number of milliseconds`)
+  if (handler.unclaimed !== 'ignore')
+    invalid(`${where}: unclaimedAfterMs goes with unclaimed: 'ignore'`)
 }
 
 /** A misspelled option would be silence: `entitle: true` on a state, and nobody is ever served. */

@@ -3,7 +3,7 @@
  * `defineWorkflow` builds it; nothing else does.
  */
 import type { Money } from '../core/money.ts'
-import type { Decision } from './decision.ts'
+import type { AnyDecision, Decision, MirrorDecision } from './decision.ts'
 import type { EventMeta } from './event.ts'
 import type { FetchInput, GatherInput, LinkedCustomer } from './gathering.ts'
 import type { Effect, Entitlement, Name, Operation, Order, Payment } from './order.ts'
@@ -79,9 +79,14 @@ export interface MirrorHandler<
   /** Answers with `mirrored(…)`; also `skip`, `defer` and `contradict`. Pure. */
   readonly decide: (
     input: MirrorInput<Event, Current, State, EffectType, Subject, Destination>,
-  ) => Decision<State, EffectType, Destination>
+  ) => MirrorDecision<State, EffectType, Destination>
   /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
+  /**
+   * With `unclaimed: 'ignore'`, how long such a wait lasts, in milliseconds: what is ignored is woken by a name
+   * that comes later all the same. Default: the configuration's deadline (24 h).
+   */
+  readonly unclaimedAfterMs?: number | undefined
 }
 
 /** How one type of event is handled. */
@@ -111,6 +116,11 @@ export interface EventHandler<
   ) => Decision<State, EffectType, Destination>
   /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
+  /**
+   * With `unclaimed: 'ignore'`, how long such a wait lasts, in milliseconds: what is ignored is woken by a name
+   * that comes later all the same. Default: the configuration's deadline (24 h).
+   */
+  readonly unclaimedAfterMs?: number | undefined
 }
 
 /** The SQL that an effect runs in the engine's own transaction. */
@@ -183,6 +193,8 @@ export interface History {
   readonly present?: Readonly<Record<string, object | null>> | undefined
   /** What `gather` finds out, by the id of the event; undefined for the others. */
   readonly gathered?: Readonly<Record<string, unknown>> | undefined
+  /** The subjects that the provider's customers are linked with, by their ids, before or after all events. */
+  readonly customers?: Readonly<Record<string, string>> | undefined
 }
 
 /** A handler as the engine has it: of `on`, or of `mirror` with `object` and `fetch`. */
@@ -198,8 +210,9 @@ export interface AnyHandler {
         readonly current: unknown
       }) => string | null | undefined)
     | undefined
-  readonly decide: (input: never) => Decision
+  readonly decide: (input: never) => AnyDecision
   readonly unclaimed?: 'finding' | 'ignore' | undefined
+  readonly unclaimedAfterMs?: number | undefined
 }
 
 /** What a mirror looks at, and how. */

@@ -306,7 +306,8 @@ describe('the emails of hookledger dev', () => {
         `select f.order_id, o.state, o.operation_id::text as operation
          from hookledger.fulfillment_effects f left join hookledger.outbox o
            on (o.order_id, o.effect_type, o.effect_reference) = (f.order_id, f.effect_type, f.effect_reference)
-         where f.effect_type in ('license', 'refund')`,
+         where f.effect_type in ('license', 'refund') or f.effect_type = 'credits' and exists (
+           select 1 from hookledger.orders w where w.order_id = f.order_id and w.workflow = 'saas')`,
       )
       return rows
     })

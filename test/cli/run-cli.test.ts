@@ -48,7 +48,7 @@ describe('hookledger', () => {
       ['start', '--roles', 'receiv'],
       'unknown role "receiv", did you mean receive?; known are receive, work',
     ],
-    [['start', '--roles', 'gather'], 'unknown role "gather"'],
+    [['start', '--roles', 'gathr'], 'unknown role "gathr", did you mean gather?'],
     [['start', '--port', '70000'], '--port must be'],
     [['dev', '--orders', 'many', '--simulate', '--config', shop], '--orders must be'],
     [['replay', '--config', shop], 'say what to replay'],
@@ -124,11 +124,12 @@ describe('hookledger', () => {
 describe('hookledger graph', () => {
   it('draws one workflow or all, as text or as JSON lines', async () => {
     const all = await run(['graph', '--config', shop])
-    expect(all.stdout.match(/stateDiagram-v2/g)).toHaveLength(2)
+    expect(all.stdout.match(/stateDiagram-v2/g)).toHaveLength(3)
     const rows = (await run(['graph', '--json', '--config', shop])).stdout.trimEnd().split('\n')
     expect(rows.map((row) => (JSON.parse(row) as { workflow: string }).workflow).sort()).toEqual([
       'credits',
       'license',
+      'saas',
     ])
     const none = await run(['graph', 'licence', '--config', shop])
     expect([none.code, none.stderr]).toEqual([

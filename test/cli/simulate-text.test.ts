@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { MailReport } from '../../src/cli/simulate-mail.ts'
 import type { ReconciliationReport } from '../../src/cli/simulate-reconciliation.ts'
+import type { TeamsReport } from '../../src/cli/simulate-teams.ts'
 import { simulationText, type SimulationReport } from '../../src/cli/simulate-text.ts'
 
 const plain = (text: string): string => text
@@ -41,10 +42,11 @@ function summary(
   others: object = {},
 ): string {
   const report = {
-    counts: { orders: 3, subscriptions: 0, deliveries: 4, events: 3 },
+    counts: { orders: 3, subscriptions: 0, organizations: 0, deliveries: 4, events: 3 },
     elapsed_ms: 1000,
     now,
     effects: [],
+    teams: null,
     emails: { ...emails, ...more },
     reconciliation,
     differences: [],
@@ -82,6 +84,37 @@ describe('the summary of a simulation', () => {
     expect(text).not.toContain('mail faults')
     expect(text).not.toContain('mail service')
     expect(text).not.toContain('curl')
+  })
+
+  const teams: TeamsReport = {
+    organizations: 2,
+    subscriptions: 3,
+    states: { active: 2, past_due: 1 },
+    seats: 9,
+    credits: 140,
+    hints: 31,
+    requests: 12,
+    example: 'sub_1',
+    differences: [],
+  }
+
+  it('says what the subscriptions of organizations are, and what it took to know', () => {
+    const text = summary({}, null, { teams })
+    expect(text).toMatch(
+      /^ {2}subscriptions +3 of 2 organizations: 2 active, 1 past_due; 9 seats, 140 credits$/m,
+    )
+    expect(text).toMatch(
+      /^ {2}looked at +31 events said "look again": 12 requests to the provider$/m,
+    )
+    expect(text).toMatch(
+      /^ {2}compared +every order and every subscription is what the provider's/m,
+    )
+  })
+
+  it('says where a subscription is not what the provider says', () => {
+    const differences = ['org-1001 may use: 2 team, the provider says nothing']
+    const text = summary({}, null, { teams: { ...teams, differences } })
+    expect(text).toMatch(/^ {2}compared +org-1001 may use: 2 team, the provider says nothing$/m)
   })
 
   it('says what was dropped for good and came back by itself, and what waits for a person', () => {

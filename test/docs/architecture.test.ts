@@ -48,7 +48,15 @@ describe('ARCHITECTURE.md', () => {
     const worker = Array.from({ length: 8 }, (_, step) => `W${step}`)
     const dispatcher = Array.from({ length: 7 }, (_, step) => `D${step}`)
     const reconciler = Array.from({ length: 8 }, (_, step) => `C${step}`)
+    const gatherer = Array.from({ length: 8 }, (_, step) => `G${step}`)
     const repair = Array.from({ length: 7 }, (_, step) => `P${step}`)
-    expect(steps).toEqual([...receiver, ...worker, ...dispatcher, ...reconciler, ...repair])
+    expect(steps).toEqual([
+      ...receiver,
+      ...worker,
+      ...dispatcher,
+      ...reconciler,
+      ...gatherer,
+      ...repair,
+    ])
   })
 })

@@ -48,6 +48,23 @@ function emitAll(signals: Signals): void {
     outcome: 'retry',
     nextInMs: 1000,
   })
+  signals.emit('gather.answers.stored', { answers: 1, events: 2 })
+  signals.emit('gather.request.failed', {
+    source: 'stripe',
+    account: 'acct_1',
+    about: 'subscription sub_1',
+    orderId: 'sub_1',
+    kind: 'later',
+    attempts: 1,
+    error: 'status 500',
+    nextInMs: 1000,
+  })
+  signals.emit('gather.source.paused', {
+    source: 'stripe',
+    account: null,
+    failures: 20,
+    forMs: 5000,
+  })
   signals.emit('outbox.operation.stuck', { ...operation, reason: 'no lookup' })
   signals.emit('outbox.destination.paused', { destination: 'email', failures: 20, forMs: 5000 })
   signals.emit('outbox.destination.resumed', { destination: 'email' })

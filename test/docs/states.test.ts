@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { credits } from '../../examples/shop/credits.ts'
 import { license } from '../../examples/shop/license.ts'
+import { saas } from '../../examples/saas/saas.ts'
 import { graph } from '../../src/report/graph.ts'
 import { grantWorkflow } from '../../src/workflow/grant-workflow.ts'
 import { isFinal, type OutcomeKind } from '../../src/workflow/outcome.ts'
@@ -9,8 +10,8 @@ import { blocks, page, section, tableRows } from './pages.ts'
 const states = page('docs/reference/states.md')
 
 describe('docs/reference/states.md', () => {
-  it.each([license, credits])(
-    "shows what graph prints for the shop's workflow $name",
+  it.each([license, credits, saas])(
+    "shows what graph prints for the demo's workflow $name",
     (workflow) => {
       const diagrams = blocks(states).filter((each) => each.language === 'mermaid')
       expect(diagrams.map((each) => each.text.trim())).toContain(graph(workflow))
@@ -21,9 +22,9 @@ describe('docs/reference/states.md', () => {
     expect(section(states.text, 'The built-in workflow')).toContain(graph(grantWorkflow))
   })
 
-  it('explains every state of the license', () => {
-    const explained = tableRows(section(states.text, 'license')).map(([state]) => state)
-    expect(explained.sort()).toEqual([...license.states.keys()].sort())
+  it.each([license, saas])('explains every state of $name', ({ name, states: declared }) => {
+    const explained = tableRows(section(states.text, name)).map(([state]) => state)
+    expect(explained.sort()).toEqual([...declared.keys()].sort())
   })
 
   it('says of every kind of decision whether it is final', () => {

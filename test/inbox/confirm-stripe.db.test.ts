@@ -93,7 +93,9 @@ describe('confirm at Stripe', () => {
       const reference = { kind, id: 'cs_test_1' }
       await expect(hookledger.confirm({ ...asked('', '1005'), reference })).rejects.toMatchObject({
         code: 'HKL_CONFIRM_INVALID',
-        message: expect.stringContaining('it has event, checkout.session, payment_intent'),
+        message: expect.stringContaining(
+          'it has event, checkout.session, subscription, payment_intent',
+        ),
       })
     },
   )

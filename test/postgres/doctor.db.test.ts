@@ -181,6 +181,16 @@ describe('keys, conditions and triggers', () => {
     expect(await diagnoseAfter(`drop trigger ${trigger} on ${table}`, half)).toEqual(broken)
   })
 
+  it.each([
+    ['repairs', 'repairs_append_only'],
+    ['evidence', 'evidence_append_only'],
+    ['evidence', 'evidence_permanent'],
+  ])('sees that what %s keeps is not kept by %s', async (table, trigger) => {
+    expect(await diagnoseAfter(`alter table ${table} disable trigger ${trigger}`)).toEqual(
+      found('HKL_SCHEMA_BROKEN', `trigger ${trigger} that keeps ${table} as it was written`, 'P8'),
+    )
+  })
+
   it('sees a table that a crash would empty', async () => {
     expect(await diagnoseAfter('alter table deliveries set unlogged')).toEqual(
       found('HKL_SCHEMA_BROKEN', 'deliveries is unlogged', 'P1'),

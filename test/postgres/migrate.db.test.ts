@@ -53,14 +53,16 @@ async function catalog(db: Database): Promise<string[]> {
 /** Takes back what the migrations after the fourth made. */
 const undoneAfterFourth = [
   'alter table ledger_decisions drop constraint ledger_decisions_entitles_check',
-  'drop function if exists claimed_events, locked_orders, leased_requests, unpark_orders, dispatch_round, read_operation, is_request_intact, drop_requests, redecidable_payload cascade',
+  'drop function if exists claimed_events, locked_orders, leased_requests, unpark_orders, dispatch_round, read_operation, is_request_intact, drop_requests, redecidable_payload, newest_answers, read_evidence, is_evidence_intact, drop_evidence, gathered_payloads cascade',
   `do $$ declare name text; begin
      for name in select relname from pg_class
        where relnamespace = current_schema::regnamespace and relkind = 'r'
-         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_)'
+         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_|evidence|looked_at|fetch|inbox_gathers|customer_links|subject_merges|entitlement_(watch|ends|changes))'
      loop execute format('drop table %I cascade', name); end loop;
    end $$`,
-  'drop sequence if exists outbox_lease_seq',
+  'drop sequence if exists outbox_lease_seq, entitlement_telling_seq',
+  'drop index if exists entitlements_until_idx',
+  'alter table payload_reads drop column evidence_id, alter column event_key set not null',
   'drop function if exists refuse_repair_change cascade',
   'drop index if exists ledger_decisions_decided_idx, ledger_payments_recorded_idx, orders_opened_idx, findings_kind_idx, findings_dismissed_idx',
   `alter table findings drop constraint if exists findings_dismissed_check, drop column if exists source_id,

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHookledger, type Hookledger } from 'hookledger'
+import { setupCredits } from '../../examples/shop/credit-entries.ts'
 import { partsOf } from '../../src/hookledger.ts'
 import { runUpkeep } from '../../src/compose/upkeep.ts'
 import { defaultLimits } from '../../src/core/limits.ts'
@@ -34,9 +35,7 @@ beforeAll(async () => {
   bench = await createRoleBench()
   const { admin, schemaName } = bench
   await admin.query('create schema shop')
-  await admin.query(
-    'create table shop.accounts (account_id text primary key, credits bigint not null default 0)',
-  )
+  await setupCredits(admin)
   await admin.query(
     'create table shop.customers (customer_id text primary key, email text, name text, changed_at timestamptz not null)',
   )

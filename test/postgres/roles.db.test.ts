@@ -181,17 +181,21 @@ describe('every role', () => {
       `select r.rolname, c.relname, p.privilege from pg_roles r, pg_class c, unnest(array['update', 'delete', 'truncate']) p(privilege)
        where r.rolname = any ($2) and c.relnamespace = $1::regnamespace
          and c.relname in ('ledger_decisions', 'fulfillment_effects', 'ledger_payments', 'operator_acts', 'payload_reads', 'inbox_events',
-           'deliveries', 'payloads', 'payloads_held', 'installation', 'migrations', 'sources', 'workflow_states')
+           'deliveries', 'payloads', 'payloads_held', 'evidence', 'installation', 'migrations', 'sources', 'workflow_states')
          and case p.privilege when 'update' then has_any_column_privilege(r.oid, c.oid, 'update') else has_table_privilege(r.oid, c.oid, p.privilege) end`,
       [bench.schemaName, loginRoles.map((role) => roleName(bench.schemaName, role))],
     )
-    // a payment that was recorded and not applied may come to be: of which order and how much stays
-    expect(rows).toEqual([
+    // a payment that was recorded and not applied may come to be: of which order and how much stays. Of an
+    // answer, only whether it came late
+    expect(rows.filter(({ relname }) => relname !== 'evidence')).toEqual([
       {
         rolname: roleName(bench.schemaName, 'worker'),
         relname: 'ledger_payments',
         privilege: 'update',
       },
+    ])
+    expect(rows.filter(({ relname }) => relname === 'evidence')).toEqual([
+      { rolname: roleName(bench.schemaName, 'worker'), relname: 'evidence', privilege: 'update' },
     ])
     const { rows: columns } = await bench.admin.query(
       `select string_agg(attname, ',' order by attname) as columns from pg_attribute
@@ -314,6 +318,10 @@ describe('the worker', () => {
     'select body from payloads_held',
     'delete from payloads',
     `insert into payloads_held values (1, 'x')`,
+    'select body from evidence',
+    `update evidence set body = null`,
+    'delete from evidence',
+    `select read_evidence(1, 'because', 'me')`,
     `select read_payload(1, 'because', 'me')`,
     'select * from payload_reads',
     `update ledger_decisions set reason = 'another'`,
@@ -373,6 +381,9 @@ describe('the console', () => {
     'select 1 from payloads where sha256(body) is not null',
     'select event_key from payloads order by body',
     'select body from payloads_held',
+    'select body from evidence',
+    `select read_evidence(1, 'because', 'me')`,
+    'select * from newest_answers(array[1::bigint], 0)',
     'select secret from installation',
     'select * from installation',
     `select read_payload(1, 'because', 'me')`,
@@ -394,6 +405,8 @@ describe('the console', () => {
       'orders',
       'findings',
       'payload_reads',
+      'mirrored_objects',
+      'fetches',
       'operator_acts',
       'rejections',
     ]
@@ -412,6 +425,28 @@ describe('the console', () => {
 })
 
 describe('the privacy role', () => {
+  it('reads an answer of a provider with a reason, which is recorded', async () => {
+    const { rows: made } = await bench.admin.query<{ evidence_id: string }>(
+      `insert into evidence (order_id, source_id, kind, object_id, number, workflow, is_found, requested_at, body_sha256, body_bytes, body)
+       values ('o', 1, 'plan', 'p', 1, 'w', true, now(), sha256('answer'), 6, 'answer') returning evidence_id`,
+    )
+    const id = made[0]?.evidence_id
+    const read = `select convert_from(read_evidence($1, $2, 'ada'), 'UTF8') as body`
+    expect((await bench.as.privacy.query(read, [id, 'a complaint'])).rows).toEqual([
+      { body: 'answer' },
+    ])
+    await expect(bench.as.privacy.query(read, [id, ''])).rejects.toMatchObject({ code: '22023' })
+    expect(
+      await bench.admin
+        .query('delete from payload_reads returning evidence_id')
+        .catch((error: { code: string }) => error.code),
+    ).toBe('42501')
+    const { rows } = await bench.as.privacy.query(
+      'select event_key, evidence_id, actor from payload_reads where evidence_id is not null',
+    )
+    expect(rows).toEqual([{ event_key: null, evidence_id: id, actor: 'ada' }])
+  })
+
   it('reads a body with a reason, which is recorded with its login before the body comes back', async () => {
     const { rows } = await bench.as.privacy.query(
       `select convert_from(read_payload($1, 'a complaint', 'ada'), 'UTF8') as body`,
@@ -419,7 +454,7 @@ describe('the privacy role', () => {
     )
     expect(rows).toEqual([{ body: 'secret' }])
     const { rows: reads } = await bench.as.privacy.query(
-      'select event_key, reason, actor, database_role from payload_reads',
+      'select event_key, reason, actor, database_role from payload_reads where event_key is not null',
     )
     expect(reads).toEqual([
       {
@@ -439,7 +474,9 @@ describe('the privacy role', () => {
     expect(await refusal(bench.as.privacy, `select read_payload(4711, 'a complaint', 'ada')`)).toBe(
       'P0002',
     )
-    const { rows } = await bench.as.privacy.query('select count(*)::int as n from payload_reads')
+    const { rows } = await bench.as.privacy.query(
+      'select count(*)::int as n from payload_reads where event_key is not null',
+    )
     expect(rows).toEqual([{ n: 1 }])
   })
 
@@ -447,6 +484,7 @@ describe('the privacy role', () => {
     const refused = [
       'select body from payloads',
       'select body from payloads_held',
+      'select body from evidence',
       'select body from claimed_payloads(array[1::bigint])',
       'delete from payload_reads',
       `update payload_reads set reason = 'none'`,

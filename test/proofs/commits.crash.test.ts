@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createHookledger, type Hookledger } from 'hookledger'
+import { setupCredits } from '../../examples/shop/credit-entries.ts'
 import { createDatabase } from '../../src/postgres/pool.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { partsOf } from '../../src/hookledger.ts'
@@ -192,9 +193,8 @@ describe('PostgreSQL', () => {
       environment: 'test',
       partitionsAheadDays: 2,
     })
-    await pool.query(
-      'create schema shop; create table shop.accounts (account_id text primary key, credits bigint not null default 0)',
-    )
+    await pool.query('create schema shop')
+    await setupCredits(pool)
     await pool.query(
       'create table shop.customers (customer_id text primary key, email text, name text, changed_at timestamptz not null)',
     )

@@ -51,7 +51,7 @@ function preview(kind: OutcomeKind | null, over: Partial<PreviewOutcome> = {}): 
   const made = { eventId: 'e', eventType: 't', occurredAt: null, apiVersion: null, body: {} }
   const outcome =
     kind === null ? null : ({ ...emptyOutcome, kind, reason: 'because' } as unknown as Outcome)
-  const where = { orderId: '1', orderExists: true, eventKey: null }
+  const where = { orderId: '1', orderExists: true, look: null, needsFacts: false, eventKey: null }
   return { made, outcome, failure: null, ...where, known: false, isPending: false, ...over }
 }
 
@@ -130,6 +130,21 @@ describe('judgeFacts of a payment', () => {
     ])
     const judgedBy = { kind: 'invoice', id: 'in_1', account: 'acct_1' }
     expect(found({ ...paid, judgedBy }, [waits], view({ payments: nothing }))).toEqual([])
+  })
+
+  it("says nothing of what is somebody else's as a rule: its handlers wait only for a while", () => {
+    const waiting = (atDeadline: 'ignore' | 'finding', forMs: number | null) => {
+      const plain = preview('deferred', { orderId: null, orderExists: false })
+      const wait = { names: [], orderId: null, description: '', forMs, atDeadline }
+      return { ...plain, outcome: { ...plain.outcome, wait } as unknown as Outcome }
+    }
+    const without = view({ payments: nothing })
+    expect(found(paid, [waiting('ignore', 60_000)], without)).toEqual([])
+    for (const each of [waiting('ignore', null), waiting('finding', null)])
+      expect(found(paid, [each], without)).toHaveLength(1)
+    expect(found(paid, [waiting('ignore', 60_000), waiting('finding', null)], without)).toEqual([
+      'payment_without_order payment:7:pay_1 of null',
+    ])
   })
 
   it('says nothing of money that was given back, or that is none', () => {

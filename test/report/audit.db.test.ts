@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { audit, auditChecks, defaultAuditLimits } from '../../src/report/audit.ts'
 import type { AuditReport } from '../../src/report/audit.ts'
 import { doorsViolations, furtherDoorsViolations } from './doors-violations.ts'
+import { gatheredViolations, lookedHistory, waitsForAnswer } from './gathered-violations.ts'
 import { LedgerDatabase, type LedgerFixture } from './ledger-fixture.ts'
 import { outboxHistory, type OutboxHistory } from './outbox-fixture.ts'
 import { outboxViolations } from './outbox-violations.ts'
 import { furtherViolations, reconciledViolations } from './reconciled-violations.ts'
+import { subjectsViolations } from './subjects-violations.ts'
 import { reconciledHistory, type ReconciledHistory } from './reconciliation-fixture.ts'
 
 let database: LedgerDatabase
@@ -196,6 +198,18 @@ const violations: Record<string, () => Promise<void>> = {
       async () => void (await violate({ fixture })),
     ]),
   ),
+  ...Object.fromEntries(
+    Object.entries(gatheredViolations).map(([name, violate]) => [
+      name,
+      () => violate({ fixture, unguarded }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(subjectsViolations).map(([name, violate]) => [
+      name,
+      async () => void (await violate({ fixture, unguarded })),
+    ]),
+  ),
 }
 
 describe('audit', () => {
@@ -204,6 +218,8 @@ describe('audit', () => {
       await fixture.put(await fixture.event({ id: `evt_${state}`, type: 'plan.updated' }), state)
     }
     await fixture.finding({ kind: 'paid_twice', order: '1001' })
+    await waitsForAnswer({ fixture })
+    await lookedHistory(fixture)
     const report = await audit(fixture.db)
     expect(report.checks.filter((each) => !each.holds)).toEqual([])
     expect(report.holds).toBe(true)
@@ -321,7 +337,12 @@ describe('audit', () => {
     await fixture.sql('set local role hookledger_audit_test')
     const report = await audit(fixture.db)
     const skipped = report.checks.filter((each) => each.skipped !== null).map((each) => each.check)
-    expect(skipped).toEqual(['unfinished_without_body', 'body_altered', 'request_altered'])
+    expect(skipped).toEqual([
+      'unfinished_without_body',
+      'body_altered',
+      'request_altered',
+      'evidence_altered',
+    ])
   })
 
   it('tells what a finding answers for as known, until that is overdue, closed, over, or about another order', async () => {

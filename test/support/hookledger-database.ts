@@ -1,6 +1,7 @@
 /** A migrated database of a test's own, and a Hookledger over it. */
 import type pg from 'pg'
 import { createHookledger, type Hookledger, type HookledgerOptions } from 'hookledger'
+import { setupCredits } from '../../examples/shop/credit-entries.ts'
 import { createDatabase } from '../../src/postgres/pool.ts'
 import { migrate, newestMigration } from '../../src/postgres/migrate.ts'
 import type { Database } from '../../src/postgres/executor.ts'
@@ -19,9 +20,7 @@ export async function createHookledgerDatabase(): Promise<TestDatabase> {
             partitionsAheadDays: 3,
           })
           await pool.query('create schema shop')
-          await pool.query(
-            'create table shop.accounts (account_id text primary key, credits bigint not null default 0)',
-          )
+          await setupCredits(pool)
           await pool.query(
             'create table shop.customers (customer_id text primary key, email text, name text, changed_at timestamptz not null)',
           )

@@ -47,7 +47,8 @@ const unfinished = `(
   union all select event_key, 'suspect' from hookledger.inbox_suspects
   union all select event_key, 'deferred' from hookledger.inbox_deferred
   union all select event_key, 'dead' from hookledger.inbox_dead
-  union all select event_key, 'ignored' from hookledger.inbox_ignored)`
+  union all select event_key, 'ignored' from hookledger.inbox_ignored
+  union all select event_key, 'gathering' from hookledger.inbox_gathers where waiting)`
 
 const identity = `join hookledger.sources s on s.source_id = e.source_id`
 
@@ -73,7 +74,7 @@ const safety: Readonly<Record<string, string>> = {
     left join hookledger.ledger_decisions d on d.decision_id = f.decision_id and d.order_id = f.order_id
     where d.decision_id is null or d.xid <> f.xid`,
   I5_change_without_trace: `select d.decision_id::text from hookledger.ledger_decisions d
-    where d.kind in ('fulfilled', 'moved', 'reversed')
+    where d.kind in ('fulfilled', 'moved', 'reversed') and d.evidence -> 'fetch' is null
       and not exists (select 1 from hookledger.fulfillment_effects f where f.decision_id = d.decision_id)
       and not exists (select 1 from hookledger.ledger_payments p where p.decision_id = d.decision_id)`,
   I5_payment_apart: `select p.payment_id from hookledger.ledger_payments p
@@ -91,7 +92,7 @@ const safety: Readonly<Record<string, string>> = {
   I11_blank: `select decision_id::text from hookledger.ledger_decisions where btrim(reason) = '' or btrim(actor) = ''`,
   // every state is left as often as it is entered, but for where the order began and where it is
   I11_broken_chain: `select o.order_id || ' ' || v.state from hookledger.orders o
-    cross join lateral (select case o.workflow when 'credits' then 'open' else 'pending' end as first) b
+    cross join lateral (select case o.workflow when 'credits' then 'open' when 'subscriptions' then 'incomplete' when 'saas' then 'unseen' else 'pending' end as first) b
     cross join lateral (
       select m.state, sum(m.step) as over from (
         select d.from_state as state, 1 as step from hookledger.ledger_decisions d where d.order_id = o.order_id and d.from_state is not null and d.to_state is not null
@@ -113,7 +114,7 @@ const safety: Readonly<Record<string, string>> = {
 
 /** What only holds when every process has had the time to finish. */
 const quiet: Readonly<Record<string, string>> = {
-  L1_stuck: `select event_key || ' ' || home from ${unfinished} u where home in ('ready', 'delayed', 'suspect')`,
+  L1_stuck: `select event_key || ' ' || home from ${unfinished} u where home in ('ready', 'delayed', 'suspect', 'gathering')`,
   L1_batch_left: `select batch_id::text from hookledger.inbox_batches`,
   L1_session_left: `select pid::text from pg_stat_activity
     where datname = current_database() and state like 'idle in transaction%' and pid <> pg_backend_pid()`,

@@ -150,7 +150,13 @@ export function probeOptions(
 ): HookledgerOptions {
   return {
     environment: 'test',
-    sources: { probe: stripe({ environment: 'test', signingSecrets: [probeSecret] }) },
+    sources: {
+      probe: {
+        ...stripe({ environment: 'test', signingSecrets: [probeSecret] }),
+        // mirrors of a source of this kind need an API; what it answers is the test's
+        calls: { client: () => undefined, failureOf: () => ({ kind: 'unknown', text: 'failed' }) },
+      },
+    },
     workflows,
     ...more,
   }
@@ -221,6 +227,7 @@ const kept = new Set([
   'workflow_states',
   'workflow_versions',
   'entitlement_rules',
+  'entitlement_watch',
   'retention',
   'outbox_destinations',
 ])

@@ -279,10 +279,24 @@ function decidedFindings(outcome: ExpectedOutcome): readonly Expected[] {
   return found
 }
 
-/** Paid invoices that nobody told of; whether one earns anything the credits tell. */
+/** Paid invoices, and what paid them, that nobody told of; whether one earns anything the credits tell. */
 function hiddenInvoices({ others, fates }: World): readonly Expected[] {
   return others.flatMap((event): Expected[] => {
-    if (event.type !== 'invoice.paid' || fates.get(event.id) !== 'hidden') return []
+    if (fates.get(event.id) !== 'hidden') return []
+    if (event.type === 'invoice_payment.paid') {
+      const { id } = event.data.object
+      return [
+        {
+          kinds: ['event_missing'],
+          class: 'lag',
+          order: null,
+          record: id,
+          stands: 'closed',
+          required: false,
+        },
+      ]
+    }
+    if (event.type !== 'invoice.paid') return []
     const { id, parent } = event.data.object
     const subscription = parent?.subscription_details?.subscription
     return [

@@ -166,6 +166,18 @@ describe('on in plain JavaScript', () => {
       { ...handler, unclaimed: 'ignored' },
       "unclaimed must be 'finding' or 'ignore'",
     ],
+    [
+      'the length of a wait that is not ignored in the end',
+      'paid',
+      { ...handler, unclaimedAfterMs: 1000 },
+      "unclaimedAfterMs goes with unclaimed: 'ignore'",
+    ],
+    [
+      'a length that is none',
+      'paid',
+      { ...handler, unclaimed: 'ignore', unclaimedAfterMs: 0.5 },
+      'unclaimedAfterMs must be a whole number of milliseconds',
+    ],
     ['no types', [], handler, 'names no event types'],
     ['a type that is no text', [5], handler, 'an event type must be a text'],
     ['one type twice', ['paid', 'paid'], handler, 'handles "paid" twice'],

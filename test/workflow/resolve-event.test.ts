@@ -356,6 +356,30 @@ describe('waits that end unclaimed', () => {
     expect(silent.inbox()).toMatchObject([{ state: 'ignored' }])
   })
 
+  test('the wait of what is ignored in the end is as long as its handlers say, the longest of them', () => {
+    const short = (named: string, unclaimedAfterMs?: number) =>
+      (opener(named) as typeof base).on('refunded', {
+        order: ({ event }) => byName('intent', event.payment),
+        decide: ({ event }) => fulfill({ effects: [{ type: 'license', reference: event.id }] }),
+        unclaimed: 'ignore',
+        unclaimedAfterMs,
+      })
+    const app = play([short('a', 1_000), short('b', 5_000)])
+    app.deliver(pay('refunded', { id: 'evt_late', payment: 'pi_1' }))
+    app.advance(4_999)
+    expect(app.inbox()).toMatchObject([{ state: 'deferred' }])
+    app.advance(1)
+    expect(app.inbox()).toMatchObject([{ state: 'ignored' }])
+    const patient = play([short('a', 1_000), short('b')])
+    patient.deliver(pay('refunded', { payment: 'pi_1' }))
+    patient.advance(day - 1)
+    expect(patient.inbox()).toMatchObject([{ state: 'deferred' }])
+    const mixed = play([short('a', 1_000), refund('b', 'finding')])
+    mixed.deliver(pay('refunded', { payment: 'pi_1' }))
+    mixed.advance(1_000)
+    expect(mixed.inbox()).toMatchObject([{ state: 'deferred', overdue: false }])
+  })
+
   test('a name that comes later still wakes what was ignored at its deadline', () => {
     const app = play([refund('a', 'ignore')])
     app.deliver(pay('refunded', { id: 'evt_late', payment: 'pi_1' }))

@@ -3,7 +3,7 @@
  * never what something on the way answered under 200.
  */
 import { RecordsError } from '../../workflow/records.ts'
-import { createStripeClient, loadStripeSdk, type StripeReach } from './stripe-sdk.ts'
+import { createStripeClient, sdkVersion, type StripeReach } from './stripe-sdk.ts'
 import { NoSuchObject, stripeTrouble, type Asked } from './stripe-trouble.ts'
 
 /** Query parameters; an array is sent as `name[]`, a record as `name[key]`. */
@@ -38,12 +38,7 @@ export class StripeApi {
 
   /** The version that objects are asked for in; undefined where no SDK is installed. */
   get version(): string | undefined {
-    if (this.#options.apiVersion !== undefined) return this.#options.apiVersion
-    try {
-      return loadStripeSdk().API_VERSION
-    } catch {
-      return undefined
-    }
+    return this.#options.apiVersion ?? sdkVersion()
   }
 
   /**

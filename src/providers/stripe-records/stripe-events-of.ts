@@ -34,6 +34,7 @@ export function stripeEventsOf(record: ProviderRecord, making: EventMaking): rea
     refund: refundEvents,
     dispute: disputeEvents,
     invoice: invoiceEvents,
+    invoice_payment: invoicePaymentEvents,
     subscription: subscriptionEvents,
   }
   const make = Object.hasOwn(makers, record.kind) ? makers[record.kind] : undefined
@@ -200,6 +201,14 @@ function invoiceEvents(invoice: Json): readonly Making[] {
     default:
       return []
   }
+}
+
+/** An attempt that failed, or was given up, tells of no payment. */
+function invoicePaymentEvents(payment: Json): readonly Making[] {
+  if (textIn(payment, 'status') !== 'paid') return []
+  const at = (recordIn(payment, 'status_transitions') ?? {})['paid_at']
+  const object = collapsed(payment, ['invoice'])
+  return [{ type: 'invoice_payment.paid', object, at }]
 }
 
 function subscriptionEvents(subscription: Json): readonly Making[] {

@@ -7,6 +7,10 @@ import type { RecordKind } from '../../workflow/records.ts'
 /** A kind of Stripe's objects. */
 export interface StripeKind extends RecordKind {
   readonly path: string
+  /** Asked with every list: by itself Stripe's leaves some records out. */
+  readonly query?: Readonly<Record<string, string>>
+  /** The version of the API that has it; absent: all. */
+  readonly since?: string
   /** What is put into the answer beside the object itself, and taken out again where events are made. */
   readonly expand: readonly Expansion[]
 }
@@ -32,17 +36,21 @@ const objects = (kind: string, path: string, expand: readonly Expansion[] = []):
 })
 
 /** The listed ones, in the order in which they are gone through: what names an order before what needs it. */
-export const listedKinds: readonly StripeKind[] = [
+const listedKinds: readonly StripeKind[] = [
   // an event says most and costs least; past thirty days only the objects are left
   { kind: 'event', holds: 'events', reachMs: 30 * day, path: '/v1/events', expand: [] },
   objects('checkout.session', '/v1/checkout/sessions', [
     { field: 'payment_intent', since: '' },
     { field: 'payment_intent.latest_charge.refunds', since: oneCharge },
   ]),
+  // without a status, canceled ones are not listed
+  { ...objects('subscription', '/v1/subscriptions'), query: { status: 'all' } },
   objects('payment_intent', '/v1/payment_intents', [
     { field: 'latest_charge.refunds', since: oneCharge },
   ]),
   objects('invoice', '/v1/invoices', [{ field: 'payments', since: manyPayments }]),
+  // which payment paid which invoice: a refund finds its invoice by it
+  { ...objects('invoice_payment', '/v1/invoice_payments'), since: manyPayments },
   objects('refund', '/v1/refunds', [{ field: 'charge', since: '' }]),
   objects('dispute', '/v1/disputes'),
 ]
@@ -50,8 +58,12 @@ export const listedKinds: readonly StripeKind[] = [
 const lookedUpKinds: readonly StripeKind[] = [
   ...listedKinds,
   objects('charge', '/v1/charges', [{ field: 'refunds', since: '' }]),
-  objects('subscription', '/v1/subscriptions'),
 ]
+
+/** The kinds that are listed in this version of the API; the newest where it is not known. */
+export function kindsIn(version: string | undefined): readonly StripeKind[] {
+  return listedKinds.filter(({ since = '' }) => version === undefined || version >= since)
+}
 
 /** The kind of this name; undefined for one that is not asked for. */
 export function stripeKind(kind: string): StripeKind | undefined {
@@ -76,6 +88,7 @@ const prefixes: Readonly<Record<string, string>> = {
   du: 'dispute',
   dp: 'dispute',
   in: 'invoice',
+  inpay: 'invoice_payment',
   sub: 'subscription',
 }
 

@@ -51,6 +51,7 @@ export async function listStripe(
     account: query.stripeAccount,
     signal: query.signal,
     query: {
+      ...kind.query,
       created: { gte, lt },
       limit,
       ...(cursor !== null && { starting_after: cursor.after }),

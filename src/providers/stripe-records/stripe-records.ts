@@ -7,32 +7,30 @@ import type {
   EndpointState,
   Fact,
   ProviderRecord,
+  RecordKind,
   RecordPage,
   RecordQuery,
   RecordReference,
   Records,
 } from '../../workflow/records.ts'
 import { RecordsError } from '../../workflow/records.ts'
+import { headerAccount, type ConnectOptions } from './connected.ts'
 import { textIn } from './json-fields.ts'
 import { StripeApi } from './stripe-api.ts'
 import { stripeEventsOf } from './stripe-events-of.ts'
 import { factsOfStripe } from './stripe-facts.ts'
-import { expansionsOf, kindOfId, listedKinds, stripeKind, type StripeKind } from './stripe-kinds.ts'
+import { expansionsOf, kindOfId, kindsIn, stripeKind, type StripeKind } from './stripe-kinds.ts'
 import { checkedObject, listStripe, type StripeObject } from './stripe-list.ts'
 import { connectedAccounts, webhookEndpoints } from './stripe-setup.ts'
 
 /** How to ask Stripe. */
-export interface StripeRecordsOptions {
+export interface StripeRecordsOptions extends ConnectOptions {
   readonly base: string
   readonly key: string
   /** The version of the API in which objects are asked for; the SDK's. */
   readonly apiVersion?: string | undefined
   /** The environment that the key must belong to, where it is known. */
   readonly environment?: Environment | undefined
-  /** Connected accounts that are gone through as well: these, or all that Stripe lists. */
-  readonly connect?: boolean | readonly string[] | undefined
-  /** The source's own account, where it is known. */
-  readonly account?: string | undefined
 }
 
 /** How long one request may take, in milliseconds. */
@@ -42,8 +40,7 @@ const callMs = 30_000
 export function stripeRecords(options: StripeRecordsOptions): Records {
   const { base, key, apiVersion, environment } = options
   const api = new StripeApi({ base, key, apiVersion, callMs })
-  const header = (account: string): string | null =>
-    isConnected(options, account) ? account : null
+  const header = (account: string): string | null => headerAccount(options, account)
   const toRecord = (kind: StripeKind, object: StripeObject, account: string): ProviderRecord => {
     checkEnvironment(object, environment)
     return {
@@ -56,7 +53,9 @@ export function stripeRecords(options: StripeRecordsOptions): Records {
     }
   }
   return Object.freeze({
-    kinds: listedKinds.map(({ kind, holds, reachMs }) => Object.freeze({ kind, holds, reachMs })),
+    get kinds(): readonly RecordKind[] {
+      return kindsIn(api.version).map(({ kind, holds, reachMs }) => ({ kind, holds, reachMs }))
+    },
     get apiVersion(): string | undefined {
       return api.version
     },
@@ -100,12 +99,6 @@ export function stripeRecords(options: StripeRecordsOptions): Records {
       webhookEndpoints(api, signal),
     refundCall,
   })
-}
-
-/** Whether requests for this account carry its id: those for the key's own do not. */
-function isConnected({ connect, account: own }: StripeRecordsOptions, account: string): boolean {
-  if (connect === undefined || connect === false || account === own) return false
-  return connect === true ? /^acct_\w+$/.test(account) : connect.includes(account)
 }
 
 function referenceOf(id: string, account: string): RecordReference | null {

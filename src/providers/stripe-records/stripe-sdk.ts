@@ -38,6 +38,23 @@ export interface StripeReach {
   readonly key: string
   /** How long one request may take, in milliseconds. */
   readonly callMs: number
+  /** Undefined: the SDK's. */
+  readonly apiVersion?: string | undefined
+  /** The connected account of every request; null or absent: the one that the key belongs to. */
+  readonly stripeAccount?: string | null | undefined
+  /** Whether an answer that is not Stripe's is an error, whoever asks: {@link NotStripes}. */
+  readonly isStrict?: boolean | undefined
+}
+
+/** What came is no JSON, or says no success and is no error of Stripe's: something on the way has answered. */
+export class NotStripes extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(`HTTP ${status} is no answer of Stripe's`)
+    this.name = 'NotStripes'
+    this.status = status
+  }
 }
 
 /** @throws RecordsError `refused` where the package is not installed. */
@@ -57,6 +74,20 @@ export function loadStripeSdk(): StripeSdk {
     : (loaded as StripeSdk)
 }
 
+let installedVersion: string | null | undefined
+
+/** The version of the API that the installed SDK speaks; undefined where none is installed. */
+export function sdkVersion(): string | undefined {
+  if (installedVersion === undefined) {
+    try {
+      installedVersion = loadStripeSdk().API_VERSION
+    } catch {
+      installedVersion = null
+    }
+  }
+  return installedVersion ?? undefined
+}
+
 /** A client for one request, and what its connection sees. */
 export function createStripeClient(
   reach: StripeReach,
@@ -74,6 +105,8 @@ export function createStripeClient(
     maxNetworkRetries: 0,
     telemetry: false,
     timeout: reach.callMs,
+    ...(reach.apiVersion !== undefined && { apiVersion: reach.apiVersion as never }),
+    ...(typeof reach.stripeAccount === 'string' && { stripeAccount: reach.stripeAccount }),
   })
   return { client, seen }
 }
@@ -112,7 +145,7 @@ function createHttpClient(
         const body = await readText(answer)
         seen.status = answer.status
         seen.headers = Object.fromEntries(answer.headers)
-        return toResponse(seen, body)
+        return toResponse(seen, body, reach.isStrict === true)
       } catch (error) {
         seen.failure = failureOf(error, hasBegun)
         throw error
@@ -132,7 +165,7 @@ function failureOf(error: unknown, hasBegun: boolean): AnswerFailure {
   return { kind: 'connection', code: isCode ? code : undefined, hasBegun }
 }
 
-function toResponse(seen: SeenAnswer, body: string): ClientResponse {
+function toResponse(seen: SeenAnswer, body: string, isStrict: boolean): ClientResponse {
   return {
     getStatusCode: () => seen.status ?? 0,
     getHeaders: () => ({ ...seen.headers }),
@@ -142,6 +175,7 @@ function toResponse(seen: SeenAnswer, body: string): ClientResponse {
     },
     toJSON: () =>
       Promise.resolve().then(() => {
+        if (isStrict) return stripesOwn(seen.status ?? 0, body)
         const parsed = JSON.parse(body) as unknown
         // The SDK writes on what it is given, and a text or a number would end the process there.
         if (typeof parsed !== 'object' || parsed === null) throw new TypeError('no JSON object')
@@ -149,6 +183,21 @@ function toResponse(seen: SeenAnswer, body: string): ClientResponse {
         return parsed
       }),
   }
+}
+
+/** The SDK takes whatever is no error for the object that was asked for, under any status. */
+function stripesOwn(status: number, body: string): object {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body)
+  } catch {
+    throw new NotStripes(status)
+  }
+  if (typeof parsed !== 'object' || parsed === null) throw new NotStripes(status)
+  const { error } = parsed as { readonly error?: unknown }
+  const isError = typeof error === 'object' && error !== null
+  if (status >= 200 && status <= 299 ? error !== undefined : !isError) throw new NotStripes(status)
+  return parsed
 }
 
 function textHeaders(headers: object): Record<string, string> {

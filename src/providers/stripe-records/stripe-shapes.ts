@@ -162,14 +162,41 @@ function billingShapes(always: Level): Readonly<Record<string, Check>> {
     charge: named,
     balance_transactions: maybe(arrayOf(object({ amount: integer }))),
   })
+  const invoicePayment = object({
+    ...common,
+    id: always(id),
+    invoice: always(idOr(object({ id }))),
+    status: always(status),
+    amount_paid: maybe(integer),
+    currency: always(currency),
+    payment: maybe(object({ payment_intent: named, charge: named })),
+    status_transitions: maybe(object({ paid_at: maybe(amount) })),
+  })
   const subscription = object({
     ...common,
     id: always(id),
     status: always(status),
+    cancel_at: maybe(amount),
+    current_period_end: maybe(amount),
+    current_period_start: maybe(amount),
     ended_at: maybe(amount),
+    items: maybe(listOf(item(always))),
     latest_invoice: named,
   })
-  return { dispute, invoice, subscription }
+  return { dispute, invoice, invoice_payment: invoicePayment, subscription }
+}
+
+/** An item of a subscription; before 2020 it had a plan in place of a price. */
+function item(always: Level): Check {
+  const price = object({ id: always(id), lookup_key: maybe(text), product: named })
+  return object({
+    id: always(id),
+    current_period_end: maybe(amount),
+    current_period_start: maybe(amount),
+    plan: maybe(price),
+    price: maybe(price),
+    quantity: maybe(amount),
+  })
 }
 
 /** An event carries its object as it was, in the version of its endpoint: what is absent proves nothing there. */

@@ -81,7 +81,8 @@ function lineOf(error: unknown, { status, headers }: SeenAnswer): string {
   return parts.filter((part) => part !== undefined).join(' ')
 }
 
-function fieldsOf(error: unknown): {
+/** Type, code and parameter of an error of the SDK, where they have the form of such words. */
+export function fieldsOf(error: unknown): {
   type: string | undefined
   code: string | undefined
   param: string | undefined
@@ -98,7 +99,8 @@ function fieldsOf(error: unknown): {
   return { type: word('type'), code: word('code'), param: word('param') }
 }
 
-function retryAfterMs({ headers }: SeenAnswer): number | null {
+/** How long the answer asks to wait, in milliseconds; null where it does not say. */
+export function retryAfterMs({ headers }: Pick<SeenAnswer, 'headers'>): number | null {
   const text = headers['retry-after']?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Math.min(Number(text) * 1000, longestWaitMs)
   const at = Date.parse(text)

@@ -49,6 +49,12 @@ const elsewhere: Readonly<Record<string, string>> = {
   operation_uncertain: 'hookledger outbox resolve, or retry',
   source_silent: 'look at the provider and its endpoint; it closes with the next delivery',
   endpoint_unfit: 'change the endpoint at the provider; it closes when the endpoint fits',
+  mirror_differs: 'a look ends it: hookledger reconcile, and it closes when both say the same',
+  fetch_overdue: 'see why the provider does not answer; it closes with the next answer',
+  api_version_differs:
+    "set the source's apiVersion, or the endpoint's at the provider, then: hookledger findings dismiss",
+  unknown_status: 'update Hookledger; it closes with the next look that knows the status',
+  unknown_price: 'give the price a plan; it closes with the next look',
   beyond_reach: "compare by the provider's own reports, then: hookledger findings dismiss",
 }
 

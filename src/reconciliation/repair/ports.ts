@@ -7,7 +7,7 @@ import type { WritePart } from '../../postgres/write-parts.ts'
 import type { OrderLedger } from '../../workflow/order.ts'
 import type { AppOperation, OperationDraft } from '../../workflow/outbox-port.ts'
 import type { FindingDraft, Outcome } from '../../workflow/outcome.ts'
-import type { MadeEvent, Records } from '../../workflow/records.ts'
+import type { MadeEvent, ProviderRecord, Records } from '../../workflow/records.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { Environment } from '../../workflow/event.ts'
 import type { FindingRow, SourceRow } from './finding.ts'
@@ -33,6 +33,11 @@ export interface FoldInput {
   readonly writes: boolean
   /** Folds over an order as if nothing of it were recorded, instead of over what is. */
   readonly fromNothing?: OrderLedger | undefined
+  /**
+   * The records that the events were made of. What mirrors follow is folded from them only where nothing comes of
+   * it but a comparison: what is decided of it is decided from an answer of its own.
+   */
+  readonly records?: readonly ProviderRecord[] | undefined
 }
 
 /** One order, before and after. */

@@ -144,6 +144,7 @@ async function truthOf(
     decisionId,
     lenient: false,
     writes: false,
+    records: answers.records,
     fromNothing: {
       ...before,
       subject: standing.subject ?? before.subject,

@@ -26,7 +26,9 @@ import type {
 } from './simulation-report.ts'
 import { planNoise } from './noise.ts'
 import { planSubscription, prepareCatalog } from './subscription-lives.ts'
-import { Timeline } from './timeline.ts'
+import { prepareTeamCatalog, TeamLife } from './team-life.ts'
+import { planTeam, teamScenario } from './team-scenarios.ts'
+import { Timeline, untilAborted } from './timeline.ts'
 
 /** What a run is made of. */
 export interface SimulationOptions {
@@ -36,6 +38,8 @@ export interface SimulationOptions {
   orders?: number
   /** An eighth of the orders or so when absent: 40 for 300. */
   subscriptions?: number
+  /** Organizations that subscribe to access, credits and seats; none when absent. */
+  organizations?: number
   seed: string
   /** Real time that the run is spread over, in milliseconds; 24 s when absent, 0 for as fast as it goes. */
   spreadMs?: number
@@ -73,6 +77,7 @@ class Simulation {
   readonly #timeline = new Timeline()
   readonly #orders: SimulatedOrder[]
   readonly #accounts: string[]
+  readonly #organizations: string[]
   readonly #sent: Promise<DeliveryResult>[] = []
   readonly #openings: Promise<void>[] = []
   readonly #copies = new Map<string, number>()
@@ -93,6 +98,8 @@ class Simulation {
     const subscriptions = options.subscriptions ?? Math.round((orders * 40) / 300)
     const first = options.double.all('subscription').length + 1001
     this.#accounts = Array.from({ length: subscriptions }, (_, at) => `team-${first + at}`)
+    const organizations = { length: options.organizations ?? 0 }
+    this.#organizations = Array.from(organizations, (_, at) => `org-${first + at}`)
   }
 
   async run(): Promise<SimulationResult> {
@@ -100,6 +107,7 @@ class Simulation {
     const { spreadMs, signal } = this.#options
     for (const order of this.#orders) this.#planOrder(order)
     this.#planRest()
+    if (this.#organizations.length > 0) this.#planTeams()
     await this.#timeline.run({ plannedMs, spreadMs: spreadMs ?? 24_000, ...(signal && { signal }) })
     const stopped = signal?.aborted ?? false
     if (!stopped) {
@@ -138,6 +146,18 @@ class Simulation {
     }
     const noise = planNoise(double, Math.ceil(this.#orders.length / 25), random.fork('noise'))
     for (const step of noise) this.#planSteps([step], 0, random, this.#track(), false)
+  }
+
+  #planTeams(): void {
+    const { double } = this.#options
+    const random = this.#random.fork('teams')
+    const { result: prices, events } = double.hold(() => prepareTeamCatalog(double))
+    this.#deliver(events, true, random, this.#track())
+    for (const [at, org] of this.#organizations.entries()) {
+      const own = random.fork(org)
+      const life = planTeam(teamScenario(at), new TeamLife(double, org, prices, own), own)
+      this.#planSteps(life.steps, 500 + own.integer(0, lastBeginningMs), own, this.#track())
+    }
   }
 
   #planSteps(
@@ -210,14 +230,17 @@ class Simulation {
     this.#reportedMs = now
     this.#options.onProgress({
       begun: this.#begun,
-      total: this.#orders.length + this.#accounts.length,
+      total: this.#orders.length + this.#accounts.length + this.#organizations.length,
       deliveries: this.#sent.length,
       acknowledged: this.#acknowledged,
       failedAttempts: this.#options.sender.counts().failed,
     })
   }
 
-  #truth(): Pick<SimulationResult, 'orders' | 'lost' | 'outcomes' | 'credits' | 'expected'> {
+  #truth(): Pick<
+    SimulationResult,
+    'orders' | 'lost' | 'outcomes' | 'credits' | 'organizations' | 'expected'
+  > {
     const { double } = this.#options
     const all = expectedOutcomes(double)
     const outcomes = this.#orders.flatMap(({ id }) => all.get(id) ?? [])
@@ -229,6 +252,7 @@ class Simulation {
       lost: this.#lost,
       outcomes: new Map(outcomes.map((outcome) => [outcome.orderId, outcome])),
       credits,
+      organizations: this.#organizations,
       expected: {
         licenses: sum(outcomes.map((outcome) => outcome.licenses)),
         entitlements: outcomes.filter((outcome) => outcome.entitled).length,
@@ -249,6 +273,7 @@ class Simulation {
     return {
       orders: this.#orders.length,
       subscriptions: this.#accounts.length,
+      organizations: this.#organizations.length,
       events: copies.length,
       deliveries,
       duplicates: deliveries - copies.length,
@@ -261,16 +286,4 @@ class Simulation {
       ...this.#counts,
     }
   }
-}
-
-async function untilAborted(
-  work: Promise<unknown>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  if (!signal) return void (await work)
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-  await Promise.race([work, aborted])
 }

@@ -6,7 +6,7 @@ import type { SimulatedOrder } from './simulated-order.ts'
 
 /** How far a run has come. */
 export interface SimulationProgress {
-  /** Orders and subscriptions that have begun. */
+  /** Orders, subscriptions and organizations that have begun. */
   begun: number
   total: number
   /** Copies of events handed to the sender. */
@@ -21,6 +21,8 @@ export interface SimulationProgress {
 export interface SimulationCounts {
   orders: number
   subscriptions: number
+  /** Organizations that subscribed. */
+  organizations: number
   /** Different events sent. */
   events: number
   /** Copies sent: what the receiver was asked to take. */
@@ -74,6 +76,8 @@ export interface SimulationResult {
   outcomes: Map<string, ExpectedOutcome>
   /** What the paid invoices of this run must have added. */
   credits: ExpectedCredit[]
+  /** Names of the organizations that subscribed in this run. */
+  organizations: string[]
   expected: SimulationExpectations
   counts: SimulationCounts
   /** Real time, in milliseconds. */

@@ -66,3 +66,16 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
     if (!signal?.aborted) throw error
   }
 }
+
+/** Waits for the work, at the longest until the signal ends the run. */
+export async function untilAborted(
+  work: Promise<unknown>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!signal) return void (await work)
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await Promise.race([work, aborted])
+}

@@ -2,11 +2,12 @@
  * The writing side of the API. Each endpoint first reads its parameters (a mistake is refused and not
  * remembered), then does its work in a transaction (whose answer is remembered under the key).
  */
-import { cancelSubscription, payInvoice } from './billing-verbs.ts'
+import { cancelSubscription } from './billing-verbs.ts'
 import { createCustomer, createProduct, updateCustomer } from './catalog-verbs.ts'
 import { createSession, expireSession } from './checkout-verbs.ts'
 import { closeDispute } from './dispute-verbs.ts'
 import type { Parameters } from './form-parameters.ts'
+import { payInvoice, voidInvoice } from './invoice-verbs.ts'
 import {
   allowOnly,
   defined,
@@ -18,11 +19,12 @@ import {
 import { cancelPaymentIntent, updatePaymentIntent } from './payment-verbs.ts'
 import { cancelRefund, updateRefund } from './refund-verbs.ts'
 import { readSession } from './session-parameters.ts'
+import { resumeSubscription } from './subscription-changes.ts'
+import { prepareSubscription, prepareSubscriptionChange } from './subscription-parameters.ts'
 import {
   preparePaymentIntent,
   preparePrice,
   prepareRefund,
-  prepareSubscription,
   readCustomer,
   type Work,
 } from './write-parameters.ts'
@@ -162,8 +164,20 @@ const endpoints: readonly WriteEndpoint[] = [
   {
     method: 'POST',
     path: '/v1/subscriptions',
-    parameters: ['customer', 'items', 'metadata'],
+    parameters: ['customer', 'items', 'metadata', 'trial_period_days'],
     prepare: prepareSubscription,
+  },
+  {
+    method: 'POST',
+    path: '/v1/subscriptions/:id',
+    parameters: ['cancel_at_period_end', 'items', 'metadata', 'proration_behavior'],
+    prepare: prepareSubscriptionChange,
+  },
+  {
+    method: 'POST',
+    path: '/v1/subscriptions/:id/resume',
+    parameters: ['billing_cycle_anchor'],
+    prepare: (_, id) => (tx) => resumeSubscription(tx, id),
   },
   {
     method: 'DELETE',
@@ -176,6 +190,12 @@ const endpoints: readonly WriteEndpoint[] = [
     path: '/v1/invoices/:id/pay',
     parameters: [],
     prepare: (_, id) => (tx) => payInvoice(tx, id),
+  },
+  {
+    method: 'POST',
+    path: '/v1/invoices/:id/void',
+    parameters: [],
+    prepare: (_, id) => (tx) => voidInvoice(tx, id),
   },
 ]
 

@@ -11,15 +11,23 @@ export interface Period {
   end: number
 }
 
-/** A new subscription with one item. */
+/** A price and how many of it. */
+export interface ItemInput {
+  price: Stripe.Price
+  quantity: number
+}
+
+/** A new subscription: `incomplete` until its first invoice is paid, or in its trial. */
 export function buildSubscription(
   tx: Transaction,
   input: {
     customer: string
-    price: Stripe.Price
-    quantity: number
+    /** At least one. */
+    items: readonly ItemInput[]
     metadata: Metadata
     period: Period
+    /** In seconds since 1970; null without a trial. */
+    trialEnd: number | null
   },
 ): Stripe.Subscription {
   const id = tx.id('subscription')
@@ -40,7 +48,7 @@ export function buildSubscription(
     cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
     collection_method: 'charge_automatically',
     created: tx.now,
-    currency: input.price.currency,
+    currency: input.items[0]!.price.currency,
     customer: input.customer,
     customer_account: null,
     days_until_due: null,
@@ -57,9 +65,10 @@ export function buildSubscription(
       footer: null,
       issuer: { type: 'self' },
     },
-    items: list(`/v1/subscription_items?subscription=${id}`, [
-      buildSubscriptionItem(tx, id, input.price, input.quantity, input.period),
-    ]),
+    items: list(
+      `/v1/subscription_items?subscription=${id}`,
+      input.items.map((item) => buildSubscriptionItem(tx, id, item, input.period)),
+    ),
     latest_invoice: null,
     livemode: tx.livemode,
     managed_payments: null,
@@ -77,22 +86,22 @@ export function buildSubscription(
     pending_update: null,
     schedule: null,
     start_date: input.period.start,
-    status: 'incomplete',
+    status: input.trialEnd === null ? 'incomplete' : 'trialing',
     test_clock: null,
     transfer_data: null,
-    trial_end: null,
+    trial_end: input.trialEnd,
     trial_settings: {
       end_behavior: { billing_cycle_anchor: null, missing_payment_method: 'create_invoice' },
     },
-    trial_start: null,
+    trial_start: input.trialEnd === null ? null : input.period.start,
   }
 }
 
-function buildSubscriptionItem(
+/** A new item of a subscription. */
+export function buildSubscriptionItem(
   tx: Transaction,
   subscription: string,
-  price: Stripe.Price,
-  quantity: number,
+  { price, quantity }: ItemInput,
   period: Period,
 ): Stripe.SubscriptionItem {
   return {
@@ -105,12 +114,16 @@ function buildSubscriptionItem(
     current_trial: null,
     discounts: [],
     metadata: {},
-    plan: planOf(price),
-    price,
+    ...itemPrice(price),
     quantity,
     subscription,
     tax_rates: [],
   }
+}
+
+/** The fields of an item that its price fills. */
+export function itemPrice(price: Stripe.Price): Pick<Stripe.SubscriptionItem, 'plan' | 'price'> {
+  return { plan: planOf(price), price }
 }
 
 /** The older form of a recurring price, which items still carry. */

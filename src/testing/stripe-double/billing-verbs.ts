@@ -1,24 +1,37 @@
 /**
- * Subscriptions and their invoices: every period is billed by an invoice, which a payment intent pays
- * and an invoice payment connects with it. A subscription is active while its last invoice is paid.
+ * How a subscription begins, goes on and ends. Each verb makes the events that Stripe makes, some of them
+ * within one second; every event carries the object as it was at that moment.
  */
 import type Stripe from 'stripe'
-import { refused } from './api-error.ts'
-import { buildSubscription, type Period } from './billing-objects.ts'
-import { buildInvoice, buildInvoicePayment } from './invoice-objects.ts'
+import { invalidRequest, refused } from './api-error.ts'
+import { buildSubscription, type ItemInput } from './billing-objects.ts'
+import { after, inPeriod, periodOf } from './billing-period.ts'
+import { bill, voidInvoice } from './invoice-verbs.ts'
 import type { Metadata } from './object-kinds.ts'
-import { createPaymentIntent, payPaymentIntent } from './payment-verbs.ts'
 import type { Transaction } from './transaction.ts'
 
-/** What a subscription is about. */
-export interface CreateSubscriptionInput {
-  customer: string
+/** One price of a subscription, and how many of it. */
+export interface NewItem {
   price: string
+  /** 1 when absent. */
   quantity?: number
+}
+
+/** What a subscription is about. */
+export interface CreateSubscriptionInput extends NewItem {
+  customer: string
+  /** Further prices, billed together with the first. */
+  more?: readonly NewItem[]
   /** Metadata of the subscription; invoices show it under `parent.subscription_details`. */
   metadata?: Metadata
   /** Metadata of the first invoice itself. */
   invoiceMetadata?: Metadata
+  /** Nothing is billed for so many days, and the subscription is `trialing`. */
+  trialDays?: number
+  /** When its first period began, in seconds since 1970; now when absent, else as a test clock would have it. */
+  start?: number
+  /** How the first payment goes; `failed` leaves the subscription `incomplete`. */
+  outcome?: 'paid' | 'failed'
 }
 
 /** How the billing of a period goes. */
@@ -30,190 +43,134 @@ export interface RenewInput {
 
 /**
  * Starts a subscription and bills its first period: `customer.subscription.created`, the invoice's and
- * the payment's events, `invoice.paid`, `customer.subscription.updated` (incomplete → active).
+ * the payment's events, `invoice.paid`, `customer.subscription.updated` (incomplete → active). A trial is
+ * billed by an invoice over nothing.
  */
 export function createSubscription(
   tx: Transaction,
   input: CreateSubscriptionInput,
 ): Stripe.Subscription {
   tx.get('customer', input.customer, 'customer')
-  const price = tx.get('price', input.price, 'items[0][price]')
-  if (!price.recurring) throw refused('The price is not recurring.', { param: 'items[0][price]' })
+  const items = [input, ...(input.more ?? [])].map((item, at) => newItem(tx, item, at))
+  const start = input.start ?? tx.now
+  const trialEnd = input.trialDays === undefined ? null : start + input.trialDays * 86_400
   const subscription = tx.create(
     buildSubscription(tx, {
       customer: input.customer,
-      price,
-      quantity: input.quantity ?? 1,
+      items,
       metadata: input.metadata ?? {},
-      period: { start: tx.now, end: after(tx.now, price) },
+      period: { start, end: trialEnd ?? after(start, items[0]!.price) },
+      trialEnd,
     }),
   )
   tx.emit('customer.subscription.created', subscription)
-  return bill(tx, subscription, 'subscription_create', {
+  return bill(tx, subscription, {
+    reason: 'subscription_create',
+    ...(input.outcome !== undefined && { outcome: input.outcome }),
     ...(input.invoiceMetadata && { invoiceMetadata: input.invoiceMetadata }),
+    ...(trialEnd !== null && { lines: trialLines(subscription) }),
   })
 }
 
-/** The next period begins: items move on, an invoice bills them, and is paid or not. */
+/** What a price and a quantity make; prices must be recurring. */
+export function newItem(tx: Transaction, item: NewItem, at: number): ItemInput {
+  const param = `items[${at}][price]`
+  const price = tx.get('price', item.price, param)
+  if (!price.recurring) throw refused('The price is not recurring.', { param })
+  return { price, quantity: item.quantity ?? 1 }
+}
+
+/**
+ * The period ends. Items move on (a trial becomes `active`), an invoice bills them, and is paid or not: of a
+ * failure, the first of two `customer.subscription.updated` still says `active`. A subscription that was to be
+ * canceled then ends instead: `customer.subscription.deleted`.
+ */
 export function renewSubscription(
   tx: Transaction,
   id: string,
   input: RenewInput = {},
 ): Stripe.Subscription {
   const subscription = tx.get('subscription', id)
-  if (subscription.status === 'canceled') throw refused('A canceled subscription is not renewed.')
-  const items = subscription.items.data.map((item) => ({
-    ...item,
-    current_period_start: item.current_period_end,
-    current_period_end: after(item.current_period_end, item.price),
-  }))
-  const moved = tx.change(subscription, { items: { ...subscription.items, data: items } })
-  return bill(tx, moved, 'subscription_cycle', input)
-}
-
-/** Pays an open invoice: the payment's events, `invoice_payment.paid`, `invoice.paid`, `invoice.payment_succeeded`. */
-export function payInvoice(tx: Transaction, id: string): Stripe.Invoice {
-  const invoice = tx.get('invoice', id)
-  if (invoice.status !== 'open')
-    throw refused(`This invoice is ${invoice.status}: it cannot be paid.`)
-  return settleInvoice(tx, invoice, 'paid')
+  const { status } = subscription
+  if (status !== 'active' && status !== 'trialing' && status !== 'past_due')
+    throw refused(`A subscription that is ${status} is not renewed.`)
+  if (subscription.cancel_at_period_end) return end(tx, subscription, 'cancellation_requested')
+  const start = periodOf(subscription).end
+  const moved = tx.change(subscription, {
+    ...inPeriod(subscription, { start, end: after(start, subscription.items.data[0]!.price) }),
+    ...(status === 'trialing' && { status: 'active' as const }),
+  })
+  if (input.outcome === 'failed') tx.emit('customer.subscription.updated', moved)
+  return bill(tx, moved, { reason: 'subscription_cycle', ...input })
 }
 
 /** Ends a subscription now: `customer.subscription.deleted`. */
 export function cancelSubscription(tx: Transaction, id: string): Stripe.Subscription {
   const subscription = tx.get('subscription', id)
-  if (subscription.status === 'canceled') throw refused(`No such subscription: '${id}'`)
+  if (hasEnded(subscription))
+    throw invalidRequest(`No such subscription: '${id}'`, { code: 'resource_missing', param: 'id' })
+  return end(tx, subscription, 'cancellation_requested')
+}
+
+/**
+ * The last attempt to collect what is past due fails. As the account's settings say, the subscription stays as
+ * `unpaid` (`customer.subscription.updated`) or ends (`customer.subscription.deleted`); its invoice stays open.
+ */
+export function giveUpPayment(
+  tx: Transaction,
+  id: string,
+  becomes: 'unpaid' | 'canceled',
+): Stripe.Subscription {
+  const subscription = tx.get('subscription', id)
+  if (subscription.status !== 'past_due')
+    throw refused(`A subscription that is ${subscription.status} is not past due.`)
+  if (becomes === 'canceled') return end(tx, subscription, 'payment_failed')
+  const unpaid = tx.change(subscription, { status: 'unpaid' })
+  tx.emit('customer.subscription.updated', unpaid)
+  return unpaid
+}
+
+/** A day has passed without its first payment: `invoice.voided`, `customer.subscription.updated` (incomplete_expired). */
+export function expireSubscription(tx: Transaction, id: string): Stripe.Subscription {
+  const subscription = tx.get('subscription', id)
+  if (subscription.status !== 'incomplete')
+    throw refused(`A subscription that is ${subscription.status} does not expire.`)
+  voidInvoice(tx, subscription.latest_invoice as string)
+  const expired = tx.change(subscription, { status: 'incomplete_expired', ended_at: tx.now })
+  tx.emit('customer.subscription.updated', expired)
+  return expired
+}
+
+/** Says that a trial ends soon: `customer.subscription.trial_will_end`, three days before. */
+export function announceTrialEnd(tx: Transaction, id: string): Stripe.Subscription {
+  const subscription = tx.get('subscription', id)
+  if (subscription.status !== 'trialing') throw refused('The subscription is not in a trial.')
+  tx.emit('customer.subscription.trial_will_end', subscription)
+  return subscription
+}
+
+/** Whether nothing can happen to a subscription any more. */
+export function hasEnded({ status }: Stripe.Subscription): boolean {
+  return status === 'canceled' || status === 'incomplete_expired'
+}
+
+function end(
+  tx: Transaction,
+  subscription: Stripe.Subscription,
+  reason: Stripe.Subscription.CancellationDetails.Reason,
+): Stripe.Subscription {
   const canceled = tx.change(subscription, {
     status: 'canceled',
-    canceled_at: tx.now,
+    canceled_at: subscription.canceled_at ?? tx.now,
     ended_at: tx.now,
-    cancellation_details: {
-      comment: null,
-      feedback: null,
-      feedback_option: null,
-      reason: 'cancellation_requested',
-    },
+    cancellation_details: { ...subscription.cancellation_details, ...noComment, reason },
   })
   tx.emit('customer.subscription.deleted', canceled)
   return canceled
 }
 
-function bill(
-  tx: Transaction,
-  subscription: Stripe.Subscription,
-  reason: 'subscription_create' | 'subscription_cycle',
-  input: RenewInput,
-): Stripe.Subscription {
-  const customer = tx.get('customer', subscription.customer as string)
-  const sequence = customer.next_invoice_sequence ?? 1
-  tx.change(customer, { next_invoice_sequence: sequence + 1 })
-  const invoice = tx.create(
-    buildInvoice(tx, {
-      subscription,
-      customer,
-      reason,
-      period: periodOf(subscription),
-      metadata: input.invoiceMetadata ?? {},
-      number: `${customer.id.slice(4, 12).toUpperCase()}-${String(sequence).padStart(4, '0')}`,
-    }),
-  )
-  const named = tx.change(subscription, { latest_invoice: invoice.id })
-  tx.emit('invoice.created', invoice)
-  tx.emit('invoice.finalized', invoice)
-  settleInvoice(tx, invoice, input.outcome ?? 'paid')
-  return tx.get('subscription', named.id)
-}
+const noComment = { comment: null, feedback: null, feedback_option: null }
 
-function settleInvoice(
-  tx: Transaction,
-  invoice: Stripe.Invoice,
-  outcome: 'paid' | 'failed',
-): Stripe.Invoice {
-  const attempted = tx.change(invoice, {
-    attempted: true,
-    attempt_count: invoice.attempt_count + 1,
-  })
-  const settled =
-    invoice.amount_due === 0 ? markPaid(tx, attempted) : charge(tx, attempted, outcome)
-  const id = invoice.parent?.subscription_details?.subscription
-  if (typeof id !== 'string') return settled
-  const subscription = tx.get('subscription', id)
-  const status =
-    settled.status === 'paid'
-      ? 'active'
-      : subscription.status === 'incomplete'
-        ? 'incomplete'
-        : 'past_due'
-  tx.emit('customer.subscription.updated', tx.change(subscription, { status }))
-  return settled
-}
-
-/** An invoice over nothing is paid without any payment. */
-function markPaid(tx: Transaction, invoice: Stripe.Invoice): Stripe.Invoice {
-  const paid = tx.change(invoice, {
-    amount_paid: invoice.amount_due,
-    amount_remaining: 0,
-    status: 'paid',
-    status_transitions: { ...invoice.status_transitions, paid_at: tx.now },
-  })
-  tx.emit('invoice.paid', paid)
-  tx.emit('invoice.payment_succeeded', paid)
-  return paid
-}
-
-function charge(
-  tx: Transaction,
-  invoice: Stripe.Invoice,
-  outcome: 'paid' | 'failed',
-): Stripe.Invoice {
-  const known = tx.list('invoice_payment').find((payment) => payment.invoice === invoice.id)
-  const intent = (known?.payment.payment_intent as string | undefined) ?? intentFor(tx, invoice).id
-  const payment = known ?? tx.create(buildInvoicePayment(tx, invoice, intent))
-  payPaymentIntent(tx, intent, {
-    outcome: outcome === 'paid' ? 'succeeded' : 'failed',
-    ...(invoice.customer_email !== null && { email: invoice.customer_email }),
-  })
-  if (outcome === 'failed') {
-    tx.emit('invoice.payment_failed', invoice)
-    return invoice
-  }
-  const done = tx.change(payment, {
-    status: 'paid',
-    amount_paid: invoice.amount_due,
-    status_transitions: { canceled_at: null, paid_at: tx.now },
-  })
-  tx.emit('invoice_payment.paid', done)
-  return markPaid(tx, invoice)
-}
-
-function intentFor(tx: Transaction, invoice: Stripe.Invoice): Stripe.PaymentIntent {
-  return createPaymentIntent(tx, {
-    amount: invoice.amount_due,
-    currency: invoice.currency,
-    customer: invoice.customer as string,
-    description:
-      invoice.billing_reason === 'subscription_create'
-        ? 'Subscription creation'
-        : 'Subscription update',
-    orderReference: invoice.id,
-  })
-}
-
-function periodOf(subscription: Stripe.Subscription): Period {
-  const item = subscription.items.data[0]!
-  return { start: item.current_period_start, end: item.current_period_end }
-}
-
-/** The end of a period that starts at `seconds`, in UTC; a month's day is cut to the month's length. */
-function after(seconds: number, price: Stripe.Price): number {
-  const date = new Date(seconds * 1000)
-  const interval = price.recurring?.interval ?? 'month'
-  if (interval === 'day' || interval === 'week')
-    return seconds + (interval === 'day' ? 1 : 7) * 86_400
-  const day = date.getUTCDate()
-  date.setUTCDate(1)
-  date.setUTCMonth(date.getUTCMonth() + (interval === 'month' ? 1 : 12))
-  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
-  date.setUTCDate(Math.min(day, lastDay))
-  return Math.floor(date.getTime() / 1000)
+function trialLines(subscription: Stripe.Subscription) {
+  return subscription.items.data.map((item) => ({ item, amount: 0, description: 'Trial period' }))
 }

@@ -8,22 +8,39 @@ import { list, type Period } from './billing-objects.ts'
 import type { Metadata } from './object-kinds.ts'
 import type { Transaction } from './transaction.ts'
 
+/** Why a subscription is billed. */
+export type BillingReason = 'subscription_create' | 'subscription_cycle' | 'subscription_update'
+
+/** One line of an invoice. */
+export interface LineInput {
+  item: Stripe.SubscriptionItem
+  /** Minor units; below zero for what comes back. */
+  amount: number
+  description: string
+  /** Whether it bills a part of the period. */
+  proration?: boolean
+}
+
 /** What an invoice of a subscription asks for. */
 export interface InvoiceInput {
   subscription: Stripe.Subscription
   customer: Stripe.Customer
-  reason: 'subscription_create' | 'subscription_cycle'
+  reason: BillingReason
   period: Period
   /** The invoice's own metadata; that of the subscription stands under `parent`. */
   metadata: Metadata
   number: string
+  /** Every item for the whole period when absent. */
+  lines?: readonly LineInput[]
 }
 
 /** A new invoice, finalized and open. */
 export function buildInvoice(tx: Transaction, input: InvoiceInput): Stripe.Invoice {
   const { subscription, customer } = input
   const id = tx.id('invoice')
-  const lines = subscription.items.data.map((item) => buildInvoiceLine(tx, id, item, input.period))
+  const lines = (input.lines ?? subscription.items.data.map(wholePeriod)).map((line) =>
+    buildInvoiceLine(tx, id, line, input.period),
+  )
   const total = lines.reduce((sum, line) => sum + line.amount, 0)
   return {
     id,
@@ -31,7 +48,7 @@ export function buildInvoice(tx: Transaction, input: InvoiceInput): Stripe.Invoi
     account_country: 'US',
     account_name: 'Simulated shop',
     account_tax_ids: null,
-    ...amountsOf(total),
+    ...amountsOf(total, customer.balance),
     application: null,
     attempt_count: 0,
     attempted: false,
@@ -98,19 +115,20 @@ export function buildInvoice(tx: Transaction, input: InvoiceInput): Stripe.Invoi
   }
 }
 
-/** An invoice that nobody has paid anything of. */
-function amountsOf(total: number) {
+/** An invoice that nobody has paid anything of. What the customer has over (a balance below zero) is used first. */
+function amountsOf(total: number, balance: number) {
+  const due = Math.max(0, total + balance)
   return {
-    amount_due: total,
+    amount_due: due,
     amount_overpaid: 0,
     amount_paid: 0,
-    amount_remaining: total,
+    amount_remaining: due,
     amount_shipping: 0,
-    ending_balance: 0,
+    ending_balance: Math.min(0, total + balance),
     post_payment_credit_notes_amount: 0,
     pre_payment_credit_notes_amount: 0,
     shipping_cost: null,
-    starting_balance: 0,
+    starting_balance: balance,
     subtotal: total,
     subtotal_excluding_tax: total,
     total,
@@ -136,19 +154,26 @@ function billedCustomer(customer: Stripe.Customer) {
   }
 }
 
+function wholePeriod(item: Stripe.SubscriptionItem): LineInput {
+  return {
+    item,
+    amount: (item.price.unit_amount ?? 0) * (item.quantity ?? 1),
+    description: `${item.quantity ?? 1} × ${item.price.nickname ?? 'plan'}`,
+  }
+}
+
 function buildInvoiceLine(
   tx: Transaction,
   invoice: string,
-  item: Stripe.SubscriptionItem,
+  { item, amount, description, proration = false }: LineInput,
   period: Period,
 ): Stripe.InvoiceLineItem {
-  const amount = (item.price.unit_amount ?? 0) * (item.quantity ?? 1)
   return {
     id: tx.id('invoice_line'),
     object: 'line_item',
     amount,
     currency: item.price.currency,
-    description: `${item.quantity ?? 1} × ${item.price.nickname ?? 'plan'}`,
+    description,
     discount_amounts: [],
     discountable: true,
     discounts: [],
@@ -159,7 +184,7 @@ function buildInvoiceLine(
       invoice_item_details: null,
       subscription_item_details: {
         invoice_item: null,
-        proration: false,
+        proration,
         proration_details: { credited_items: null },
         subscription: item.subscription,
         subscription_item: item.id,

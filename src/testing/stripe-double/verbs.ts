@@ -7,10 +7,12 @@ import * as billing from './billing-verbs.ts'
 import * as catalog from './catalog-verbs.ts'
 import * as checkout from './checkout-verbs.ts'
 import * as disputes from './dispute-verbs.ts'
+import * as invoices from './invoice-verbs.ts'
 import type { ObjectKind, ObjectKinds } from './object-kinds.ts'
 import type { ObjectState } from './object-state.ts'
 import * as payments from './payment-verbs.ts'
 import * as refunds from './refund-verbs.ts'
+import * as changes from './subscription-changes.ts'
 import type { Transaction } from './transaction.ts'
 
 type Bound<Verb> = Verb extends (tx: Transaction, ...rest: infer Rest) => infer Result
@@ -49,8 +51,16 @@ export interface StripeVerbs {
   closeDispute: Bound<typeof disputes.closeDispute>
   createSubscription: Bound<typeof billing.createSubscription>
   renewSubscription: Bound<typeof billing.renewSubscription>
+  changeSubscription: Bound<typeof changes.changeSubscription>
+  cancelAtPeriodEnd: Bound<typeof changes.cancelAtPeriodEnd>
+  pauseSubscription: Bound<typeof changes.pauseSubscription>
+  resumeSubscription: Bound<typeof changes.resumeSubscription>
+  announceTrialEnd: Bound<typeof billing.announceTrialEnd>
+  giveUpPayment: Bound<typeof billing.giveUpPayment>
+  expireSubscription: Bound<typeof billing.expireSubscription>
   cancelSubscription: Bound<typeof billing.cancelSubscription>
-  payInvoice: Bound<typeof billing.payInvoice>
+  payInvoice: Bound<typeof invoices.payInvoice>
+  voidInvoice: Bound<typeof invoices.voidInvoice>
   /** Makes an event of any type about any object: what the provider invents, or what nobody handles. */
   emit: Bound<typeof emit>
 }
@@ -82,8 +92,16 @@ const verbs: { [Name in Exclude<keyof StripeVerbs, 'account' | 'find' | 'all'>]:
   closeDispute: disputes.closeDispute,
   createSubscription: billing.createSubscription,
   renewSubscription: billing.renewSubscription,
+  changeSubscription: changes.changeSubscription,
+  cancelAtPeriodEnd: changes.cancelAtPeriodEnd,
+  pauseSubscription: changes.pauseSubscription,
+  resumeSubscription: changes.resumeSubscription,
+  announceTrialEnd: billing.announceTrialEnd,
+  giveUpPayment: billing.giveUpPayment,
+  expireSubscription: billing.expireSubscription,
   cancelSubscription: billing.cancelSubscription,
-  payInvoice: billing.payInvoice,
+  payInvoice: invoices.payInvoice,
+  voidInvoice: invoices.voidInvoice,
   emit,
 }
 

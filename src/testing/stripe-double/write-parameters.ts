@@ -2,7 +2,6 @@
  * What the larger writing endpoints read from their parameters before any work begins.
  */
 import { invalidRequest } from './api-error.ts'
-import { createSubscription } from './billing-verbs.ts'
 import { createPrice, type CustomerInput } from './catalog-verbs.ts'
 import type { Parameters } from './form-parameters.ts'
 import type { StoredObject } from './object-kinds.ts'
@@ -10,7 +9,6 @@ import {
   defined,
   integer,
   nested,
-  nestedList,
   newMetadata,
   oneOf,
   requiredAmount,
@@ -91,21 +89,4 @@ export function preparePrice(parameters: Parameters): Work {
     }),
   }
   return (tx) => createPrice(tx, input)
-}
-
-/** `POST /v1/subscriptions`. */
-export function prepareSubscription(parameters: Parameters): Work {
-  const [item, ...more] = nestedList(parameters, 'items')
-  if (!item || more.length > 0) {
-    throw invalidRequest('The simulated provider keeps exactly one item a subscription.', {
-      param: 'items',
-    })
-  }
-  const input = {
-    customer: requiredText(parameters, 'customer'),
-    price: requiredText(item, 'price'),
-    metadata: newMetadata(parameters),
-    ...defined({ quantity: integer(item, 'quantity') }),
-  }
-  return (tx) => createSubscription(tx, input)
 }

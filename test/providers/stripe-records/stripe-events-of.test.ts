@@ -109,7 +109,7 @@ describe('eventsOf', () => {
       ),
     )
     const telling =
-      /^(checkout\.session\.(completed|expired|async_payment_failed)|payment_intent\.(succeeded|canceled)|charge\.(succeeded|dispute\.(created|closed))|refund\.failed|invoice\.paid)$/
+      /^(checkout\.session\.(completed|expired|async_payment_failed)|payment_intent\.(succeeded|canceled)|charge\.(succeeded|dispute\.(created|closed))|refund\.failed|invoice\.paid|invoice_payment\.paid)$/
     const lost = served.double
       .all('event')
       .filter(({ type }) => telling.test(type))
@@ -195,6 +195,37 @@ describe('eventsOf', () => {
     expect(made.map((event) => event.body)).toEqual(real)
     expect(made.map((event) => event.eventId)).toEqual(real.map((event) => event.id))
     expect(made[0]!.occurredAt).toEqual(new Date(real[0]!.created * 1000))
+  })
+
+  test('an attempt to pay an invoice tells of a payment once it is one', async () => {
+    await using served = await serveRecords()
+    const object = {
+      id: 'inpay_1',
+      object: 'invoice_payment',
+      created: 1_767_225_600,
+      currency: 'usd',
+      invoice: { id: 'in_1', object: 'invoice' },
+      payment: { type: 'payment_intent', payment_intent: 'pi_1' },
+      status: 'open',
+      status_transitions: { canceled_at: null, paid_at: null },
+    }
+    const eventsOf = (more: object): readonly MadeEvent[] =>
+      served.records.eventsOf({
+        kind: 'invoice_payment',
+        id: 'inpay_1',
+        createdAt: new Date(0),
+        account: 'stripe',
+        object: { ...object, ...more },
+      })
+    expect(eventsOf({})).toEqual([])
+    expect(eventsOf({ status: 'canceled' })).toEqual([])
+    const paid = { status: 'paid', status_transitions: { paid_at: 1_767_225_700 } }
+    const [made] = eventsOf(paid)
+    expect(made).toMatchObject({
+      eventId: 'object:invoice_payment.paid:inpay_1',
+      occurredAt: new Date(1_767_225_700_000),
+    })
+    expect(bodyOf(made!).data.object['invoice']).toBe('in_1')
   })
 
   test('nothing is made of a record of a kind that nobody knows', async () => {

@@ -37,6 +37,31 @@ describe('list', () => {
     }
   })
 
+  test('subscriptions that have ended are listed like the others', async () => {
+    await using served = await serveRecords()
+    const { double } = served
+    const customer = double.createCustomer({ email: 'ada@example.com' }).id
+    const product = double.createProduct({ name: 'Team' }).id
+    const price = double.createPrice({ product, unitAmount: 2000, interval: 'month' }).id
+    const ended = double.createSubscription({ customer, price }).id
+    const running = double.createSubscription({ customer, price }).id
+    double.cancelSubscription(ended)
+    const { records } = await served.walk('subscription')
+    expect(idsOf(records)).toEqual([running, ended])
+    expect(records.map(({ object }) => object['status'])).toEqual(['active', 'canceled'])
+  })
+
+  test('what connects invoices with payments is listed in versions that have it', async () => {
+    const kindsIn = async (apiVersion?: string): Promise<string[]> => {
+      await using served = await serveRecords({}, apiVersion === undefined ? {} : { apiVersion })
+      return served.records.kinds.map(({ kind }) => kind)
+    }
+    expect(await kindsIn('2025-03-31.basil')).toContain('invoice_payment')
+    expect(await kindsIn()).toContain('invoice_payment')
+    expect(await kindsIn('2024-06-20')).not.toContain('invoice_payment')
+    expect(await kindsIn('2024-06-20')).toContain('subscription')
+  })
+
   test('windows that meet share no record and lose none, wherever they are cut', async () => {
     await using served = await serveRecords()
     const start = served.clock.now()

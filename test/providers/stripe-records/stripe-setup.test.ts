@@ -121,8 +121,10 @@ describe('stripe()', () => {
     expect(source.records?.kinds.map(({ kind }) => kind)).toEqual([
       'event',
       'checkout.session',
+      'subscription',
       'payment_intent',
       'invoice',
+      'invoice_payment',
       'refund',
       'dispute',
     ])

@@ -11,6 +11,19 @@ const session = { id: 'cs_1', amount_total: 4900, currency: 'usd', status: 'comp
 const refund = { id: 're_1', ...money, status: 'succeeded', charge: 'ch_1' }
 const invoice = { id: 'in_1', amount_paid: 1, amount_due: 1, currency: 'usd', status: 'paid' }
 const dispute = { id: 'du_1', ...money, status: 'lost', charge: 'ch_1' }
+const item = {
+  id: 'si_1',
+  price: { id: 'price_1', lookup_key: null, product: 'prod_1' },
+  quantity: 2,
+}
+const subscription = { id: 'sub_1', status: 'active', items: { data: [item] } }
+const payment = {
+  id: 'inpay_1',
+  invoice: 'in_1',
+  status: 'paid',
+  currency: 'usd',
+  amount_paid: 4900,
+}
 const event = { id: 'evt_1', type: 'refund.created', data: { object: refund } }
 
 const secretly = 'a value that no message shows'
@@ -45,6 +58,20 @@ describe('requireShape', () => {
     ['invoice', { ...invoice, status_transitions: { paid_at: secretly } }, 'paid_at'],
     ['dispute', { ...dispute, balance_transactions: [{ amount: secretly }] }, '[0].amount'],
     ['subscription', { id: 'sub_1', status: 5 }, 'status'],
+    [
+      'subscription',
+      { ...subscription, items: { data: [{ ...item, quantity: secretly }] } },
+      'items.data[0].quantity',
+    ],
+    [
+      'subscription',
+      { ...subscription, items: { data: [{ ...item, price: { id: 5 } }] } },
+      'items.data[0].price.id',
+    ],
+    ['subscription', { ...subscription, cancel_at: secretly }, 'cancel_at'],
+    ['invoice_payment', { ...payment, invoice: null }, 'invoice'],
+    ['invoice_payment', { ...payment, amount_paid: secretly }, 'amount_paid'],
+    ['invoice_payment', { ...payment, payment: { payment_intent: 5 } }, 'payment.payment_intent'],
     ['event', { ...event, type: 5 }, 'type'],
     ['event', { ...event, data: {} }, 'data.object'],
     [
@@ -72,6 +99,12 @@ describe('requireShape', () => {
     ['checkout.session', { ...session, amount_total: null, currency: null, mode: 'setup' }],
     ['invoice', { ...invoice, payments: { data: [{ payment: { payment_intent: 'pi_1' } }] } }],
     ['dispute', { ...dispute, balance_transactions: [{ amount: -4900 }] }],
+    ['subscription', { ...subscription, items: { data: [{ id: 'si_1', plan: { id: 'gold' } }] } }],
+    ['subscription', { ...subscription, current_period_end: 5, items: { data: [item] } }],
+    [
+      'invoice_payment',
+      { ...payment, payment: { type: 'payment_record', payment_record: 'pr_1' } },
+    ],
     ['event', { ...event, data: { object: { object: 'invoice', amount_due: 5 } } }],
     ['event', { ...event, data: { object: { object: 'something.new', amount: 'any' } } }],
   ])('a %s may lack what versions differ in: %#', (kind, found) => {
