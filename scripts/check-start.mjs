@@ -1,6 +1,6 @@
 /** Runs `npm start` in an empty data directory until the simulation has finished, asks it, and stops it. */
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -83,6 +83,12 @@ try {
   if (left.length > 0) throw new Error(`not repaired: ${JSON.stringify(left)}`)
   console.log(ask('audit'))
   console.log(ask('status'))
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'))
+  const scraped = join(dataDir, 'metrics.txt')
+  writeFileSync(scraped, await (await fetch(`${url}/metrics`)).text())
+  execFileSync(process.execPath, [join(root, 'scripts', 'check-alerts.mjs'), scraped], {
+    stdio: 'inherit',
+  })
 } finally {
   child.kill('SIGTERM')
   const { code, signal } = await closed

@@ -154,6 +154,7 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
   let dispatcher: Awaited<ReturnType<HookledgerParts['dispatcher']>> | undefined
   let gatherer: Awaited<ReturnType<HookledgerParts['gatherer']>> | undefined
   let reconciler: Awaited<ReturnType<HookledgerParts['reconciler']>> | undefined
+  let heartbeat: ReturnType<HookledgerParts['heartbeat']> | undefined
   const outbox: Outbox = Object.freeze({
     add: (tx: TransactionLike, operation: AppOperation) =>
       parts.addOperation(appExecutor(tx), operation),
@@ -194,6 +195,8 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       dispatcher.start()
       gatherer?.start()
       reconciler.start()
+      heartbeat = parts.heartbeat(['work', 'dispatch', 'reconcile'])
+      heartbeat.start()
     },
     stop: async (stopping: { readonly timeoutMs?: number } = {}) => {
       const timeoutMs = stopping.timeoutMs ?? 10_000
@@ -203,10 +206,12 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
         gatherer?.stop(timeoutMs),
         reconciler?.stop(timeoutMs),
       ])
+      await heartbeat?.stop()
       worker = undefined
       dispatcher = undefined
       gatherer = undefined
       reconciler = undefined
+      heartbeat = undefined
       await parts.close()
     },
   })

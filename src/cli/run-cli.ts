@@ -11,7 +11,7 @@ import { commands } from './commands.ts'
 import type { ExitCode } from './exit-codes.ts'
 import { fullFailure, tellFailure } from './failure.ts'
 import { Output } from './output.ts'
-import { version } from './version.ts'
+import { version } from '../compose/version.ts'
 
 const root: CommandDef = {
   meta: {

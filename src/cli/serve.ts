@@ -3,18 +3,16 @@
  * what the worker process reports, and the worker process itself.
  */
 import type { AddressInfo } from 'node:net'
-import { createSignals, type EventOutcome, type Signals } from '../core/signals.ts'
 import type { TransactionLike } from '../hookledger.ts'
 import { logSignals, type Log, type LogLevel } from '../observe/log.ts'
 import { newestMigration, schemaVersion } from '../postgres/migrate.ts'
 import { gauges } from '../report/gauges.ts'
-import { createMetrics } from '../server/metrics.ts'
+import { createMetrics, type Metrics } from '../server/metrics.ts'
 import type { ExtraRoutes } from '../server/router.ts'
 import { createHookledgerServer } from '../server/server.ts'
 import type { Closing } from './closing.ts'
 import type { CommandWorld } from './command.ts'
 import type { Project } from './project.ts'
-import type { WorkReport } from './work-messages.ts'
 import { WorkProcess } from './work-process.ts'
 
 /** What a process does; all but receiving is done by a process of its own. */
@@ -58,13 +56,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { project, log, closing, roles, stopMs } = options
   const { parts } = project
   let isReady = false
-  const counted = createSignals()
   closing.add('log', logSignals(parts.signals, log))
+  const metrics = createMetrics(parts.signals, () => gauges(parts.database()))
   const worker = workerRoles.some((role) => roles[role])
-    ? startableWorker(options, counted)
+    ? startableWorker(options, metrics)
     : undefined
   const receiver = parts.receiver()
-  const metrics = createMetrics(mirrored(parts.signals, counted), () => gauges(parts.database()))
   closing.add('metrics', () => metrics.stop())
   const server = createHookledgerServer({
     ingest: (request) => receiver.ingest(request),
@@ -114,7 +111,7 @@ async function listen(
   }
 }
 
-function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
+function startableWorker(options: ServeOptions, metrics: Metrics): WorkProcess {
   const { world, project, log, pretty, roles } = options
   return new WorkProcess({
     args: [
@@ -128,57 +125,13 @@ function startableWorker(options: ServeOptions, counted: Signals): WorkProcess {
       log.level,
     ],
     env: world.environment.forChild({}) as NodeJS.ProcessEnv,
-    onReport: (report) => count(report, counted),
+    onReport: ({ readings }) => metrics.add(readings),
     onDeath: (how, restartMs) =>
       log.warn(
         { restart_ms: restartMs },
         `the worker ${how}: another one starts in ${restartMs} ms`,
       ),
   })
-}
-
-/** What the worker reports, as signals for the metrics of this process. */
-function count(report: Exclude<WorkReport, { kind: 'ready' | 'awake' }>, counted: Signals): void {
-  if (report.kind === 'signal') return counted.emit(report.name, report.detail as never)
-  for (const [outcome, times] of Object.entries(report.counts)) {
-    for (let time = 0; time < times; time++)
-      counted.emit('inbox.event.decided', { ...nobody, outcome })
-  }
-}
-
-/** An outcome of which only its kind is known. */
-const nobody: EventOutcome = {
-  eventId: '',
-  eventType: '',
-  source: '',
-  outcome: '',
-  reason: '',
-  orderId: null,
-  workflow: null,
-  from: null,
-  to: null,
-  effects: [],
-  granted: [],
-  revoked: [],
-  findings: [],
-  waitsFor: null,
-  until: null,
-  attempts: 0,
-  ageMs: 0,
-}
-
-/** The signals of this process and those of its worker, to one listener. */
-function mirrored(own: Signals, reported: Signals): Signals {
-  return {
-    emit: (name, detail) => own.emit(name, detail),
-    has: (name) => own.has(name) || reported.has(name),
-    on(name, listener) {
-      const stops = [own.on(name, listener), reported.on(name, listener)]
-      return () => {
-        for (const stop of stops) stop()
-      }
-    },
-  }
 }
 
 function appRoutes({ project }: ServeOptions): { routes?: ExtraRoutes } {

@@ -5,14 +5,16 @@
 import type { CommandDef } from 'citty'
 import type { Signals } from '../core/signals.ts'
 import { createLog, logLevels, logSignals, type Log } from '../observe/log.ts'
+import { MeterBuffer } from '../observe/meter-buffer.ts'
+import { meterSignals } from '../observe/meters.ts'
 import { startWatchdog } from '../worker/watchdog.ts'
 import { command, usageError } from './command.ts'
 import { openProject, type Parts } from './project.ts'
-import { passedSignals, type WorkOrder, type WorkReport, type WorkRole } from './work-messages.ts'
+import type { WorkOrder, WorkReport, WorkRole } from './work-messages.ts'
 
 /** How long it may finish what is in hand when its parent is gone, in milliseconds. */
 const orphanedMs = 5000
-/** How often outcomes are reported, in milliseconds. */
+/** How often counts are reported, in milliseconds. */
 const reportEveryMs = 250
 
 /** The command. */
@@ -42,7 +44,7 @@ export const workCommand: CommandDef = command(
     // checked and registered by the parent, which has told the warnings; this learns what is newest
     await parts.register()
     logSignals(parts.signals, log)
-    const flush = reportOutcomes(parts.signals)
+    const flush = reportCounts(parts.signals)
     const roles = list('roles')
     const running: Running = {
       ...(roles.includes('work') && { work: await startWork(parts) }),
@@ -50,10 +52,13 @@ export const workCommand: CommandDef = command(
       ...(roles.includes('dispatch') && { dispatch: await startDispatch(parts) }),
       ...(roles.includes('reconcile') && { reconcile: await startReconcile(parts) }),
     }
+    const heartbeat = parts.heartbeat(roles)
+    heartbeat.start()
     process.on('message', (order: WorkOrder) => obey(order, running, log, ended))
     report({ kind: 'ready' })
     const timeoutMs = await ended.promise
     await Promise.all(Object.values(running).map((each) => each.stop(timeoutMs)))
+    await heartbeat.stop()
     flush()
     await parts.close()
     return 0
@@ -138,19 +143,13 @@ function report(message: WorkReport): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }
 
-/** Passes signals on to the parent, outcomes as counts. Returns what sends the last of them. */
-function reportOutcomes(signals: Signals): () => void {
-  let counts: Record<string, number> = {}
+/** Counts what the signals tell, for the parent's metrics. Returns what sends the last of it. */
+function reportCounts(signals: Signals): () => void {
+  const buffer = new MeterBuffer()
+  meterSignals(signals, buffer)
   const flush = (): void => {
-    if (Object.keys(counts).length === 0) return
-    report({ kind: 'outcomes', counts })
-    counts = {}
-  }
-  signals.on('inbox.event.decided', ({ outcome }) => {
-    counts[outcome] = (counts[outcome] ?? 0) + 1
-  })
-  for (const name of passedSignals) {
-    signals.on(name, (detail) => report({ kind: 'signal', name, detail } as WorkReport))
+    const readings = buffer.take()
+    if (readings !== null) report({ kind: 'counted', readings })
   }
   setInterval(flush, reportEveryMs).unref()
   return flush

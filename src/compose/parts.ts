@@ -34,6 +34,7 @@ import { requireConnections } from './connections.ts'
 import { contentOf } from './content.ts'
 import { environmentVariable } from './environment.ts'
 import { asksProviders, gatherContextOf, requireApis } from './gatherer.ts'
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
 import { outboxWrites } from './outbox-writes.ts'
@@ -261,6 +262,11 @@ export class HookledgerParts {
       worker,
     }
     return { work, sweep: { db, ledger, sources, limits, worker } }
+  }
+
+  /** Tells that this process is at work in these roles. */
+  heartbeat(roles: readonly string[]): Heartbeat {
+    return createHeartbeat(this.database(), this.signals, roles)
   }
 
   async worker(options: WorkerOptions = {}): Promise<Worker> {

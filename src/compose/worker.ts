@@ -97,7 +97,8 @@ class SharedWork {
     this.#watch?.enter()
     try {
       const done = await run()
-      const { settled } = done.report
+      const { settled, retried } = done.report
+      if (retried.length > 0) signals.emit('inbox.events.retried', { events: retried.length })
       emitAsked(signals, done.report.asked)
       if (settled.length > 0) {
         signals.emit('inbox.batch.finished', {

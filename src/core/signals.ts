@@ -15,6 +15,8 @@ export interface SignalMap {
   }
   /** An event has an outcome. */
   'inbox.event.decided': EventOutcome
+  /** Events failed, and are tried again. */
+  'inbox.events.retried': { readonly events: number }
   /** A worker ran a batch. */
   'inbox.batch.finished': { readonly events: number; readonly durationMs: number }
   /** Something went wrong in the background and is tried again. */

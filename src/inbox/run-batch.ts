@@ -27,6 +27,8 @@ export interface RunReport {
   /** Keys that stay on the ready list, and why they should not be claimed again at once. */
   readonly left: bigint[]
   readonly cooling: bigint[]
+  /** Keys of events that failed, and are tried again. */
+  readonly retried: bigint[]
 }
 
 /**
@@ -70,7 +72,7 @@ const wholeMode: BatchMode = { openNew: true, checkPayers: false }
 const partLockTimeoutMs = 50
 
 function emptyReport(): RunReport {
-  return { settled: [], claimed: [], asked: [], left: [], cooling: [] }
+  return { settled: [], claimed: [], asked: [], left: [], cooling: [], retried: [] }
 }
 
 async function putOff(ctx: WorkContext, keys: readonly bigint[]): Promise<void> {
@@ -92,6 +94,7 @@ async function runSelection(
   try {
     const done = await workBatch(withWatch(ctx, seen), selection, mode)
     report.settled.push(...done.settled)
+    report.retried.push(...done.retried.map(({ row }) => row.key))
     report.asked.push(...done.asked)
     report.claimed.push(...done.claimed)
     report.left.push(...done.left)
@@ -223,6 +226,7 @@ async function runGroups(
   try {
     const done = await workBatch(hasty, selection, wholeMode)
     report.settled.push(...done.settled)
+    report.retried.push(...done.retried.map(({ row }) => row.key))
     report.asked.push(...done.asked)
     report.left.push(...done.left)
   } catch (error) {
@@ -253,6 +257,7 @@ async function failEvent(
   const { db, ledger, limits, worker, reading } = ctx
   const own: Selection =
     selection.kind === 'suspect' ? { kind: 'suspect', key } : { kind: 'these', keys: [key] }
+  let isRetried = false
   const dead = await db.transaction(
     async (tx) => {
       const rows = await claim(db, tx, own)
@@ -264,6 +269,7 @@ async function failEvent(
         ? linkedOutcome(deadOutcome(found.event, found.decisionId, verdict.reason))
         : null
       const settled = outcome === null ? [] : [{ row: found.row, outcome, waits: [] }]
+      isRetried = outcome === null
       const parts = inboxParts(db.schema, {
         from: own.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',
         taken: [found.row],
@@ -306,6 +312,7 @@ async function failEvent(
     { setup: claimSetup(limits) },
   )
   report.settled.push(...dead)
+  if (isRetried) report.retried.push(key)
 }
 
 /** Remembers which keys a run claimed, for the run after it, should it fail. */

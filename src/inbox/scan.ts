@@ -80,6 +80,7 @@ export function createScan(ctx: WorkContext, onFull: () => void = () => {}): Sca
       for (const key of report.cooling) cool(key, firstCoolingMs)
       if (cooled !== null) {
         report.settled.push(...cooled.settled)
+        report.retried.push(...cooled.retried)
         report.asked.push(...cooled.asked)
       }
       const full = report.claimed.length >= ctx.limits.workBatch

@@ -101,6 +101,7 @@ const records = select(
   'reconciliation_runs',
   'repairs',
   'operator_acts',
+  'processes',
   'shadow_workflows',
   'shadow_comparisons',
   'shadow_differences',
@@ -158,6 +159,7 @@ const worker: readonly Right[] = [
   ['insert, update (rearmed_at)', 'table', 'inbox_rearmed'],
   ['delete, update (event_id)', 'table', 'inbox_redeliveries'],
   ['insert, delete, update (started_at)', 'table', 'inbox_batches'],
+  ['insert, delete, update (seen_at)', 'table', 'processes'],
   ['insert, delete, update (starts, attempts, due_at)', 'table', 'inbox_suspects'],
   // what is asked of providers, and what they answered: written here, read back while it stands
   [

@@ -1,113 +1,134 @@
 /**
- * Counters in Prometheus' text format, fed by signals. Labels are words of ours and names of the
- * configuration, never anything that a sender can invent.
+ * `/metrics` in Prometheus' text format: counters fed by signals, gauges that are asked of the database when
+ * somebody looks, at most every few seconds.
  */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Signals } from '../core/signals.ts'
+import { replayReadings, type MeterReadings } from '../observe/meter-buffer.ts'
+import {
+  counterFamilies,
+  histogramFamilies,
+  meterSignals,
+  type CounterName,
+  type HistogramName,
+  type LabelValues,
+  type Meter,
+} from '../observe/meters.ts'
 
-/** Figures that are asked for when metrics are read: name (without prefix) → value. */
-export type Gauges = () => Promise<Readonly<Record<string, number>>>
+/** One family of figures that are asked for: its values by labels. */
+export interface GaugeFamily {
+  /** Without the prefix. */
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly values: readonly { readonly labels: LabelValues; readonly value: number }[]
+  /** True where it only ever grows: the database counts what the processes before this one did, too. */
+  readonly isCounter?: boolean
+}
+
+/** Figures that are asked for when metrics are read. */
+export type Gauges = () => Promise<readonly GaugeFamily[]>
 
 /** Counts from now on; renders on demand. */
 export interface Metrics {
-  /** The text of `/metrics`. Gauges that cannot be read are left out. */
+  /** The text of `/metrics`. Gauges that cannot be read are left out, and `hookledger_gauges_up` is 0. */
   render(): Promise<string>
+  /** Counts what another process of ours tells. */
+  add(readings: MeterReadings): void
   /** Stops listening. */
   stop(): void
 }
 
 /** How long gauges are kept, in milliseconds: reading metrics often is no load on the database. */
 const keptMs = 5000
+const prefix = 'hookledger_'
 
 /** Starts to count what the signals tell. */
 export function createMetrics(signals: Signals, gauges?: Gauges): Metrics {
-  const counters = new Map<string, number>()
-  const add = (series: string, by: number): void => {
-    counters.set(series, (counters.get(series) ?? 0) + by)
-  }
-  const stops = [
-    signals.on('inbox.events.stored', ({ events, duplicates }) => {
-      add('hookledger_inbox_events_stored_total', events)
-      add('hookledger_inbox_duplicates_total', duplicates)
-    }),
-    signals.on('inbox.request.rejected', ({ source, reason, status }) => {
-      add(`hookledger_inbox_requests_rejected_total${labels({ source, reason, status })}`, 1)
-    }),
-    signals.on('inbox.event.decided', ({ outcome }) => {
-      add(`hookledger_events_decided_total${labels({ outcome })}`, 1)
-    }),
-    signals.on('inbox.batch.finished', ({ durationMs }) => {
-      add('hookledger_batches_total', 1)
-      add('hookledger_batch_seconds_total', durationMs / 1000)
-    }),
-    signals.on('worker.loop.failed', ({ loop }) => {
-      add(`hookledger_loop_failures_total${labels({ loop })}`, 1)
-    }),
-    signals.on('outbox.operation.ended', ({ destination, outcome }) => {
-      add(`hookledger_operations_ended_total${labels({ destination, outcome })}`, 1)
-    }),
-    signals.on('outbox.attempt.failed', ({ destination, outcome }) => {
-      add(`hookledger_attempts_failed_total${labels({ destination, outcome })}`, 1)
-    }),
-    signals.on('outbox.destination.paused', ({ destination }) => {
-      add(`hookledger_destination_pauses_total${labels({ destination })}`, 1)
-    }),
-    signals.on('reconcile.run.ended', ({ source, state, injected }) => {
-      add(`hookledger_reconciliation_runs_total${labels({ source, state })}`, 1)
-      add(`hookledger_reconciliation_injected_total${labels({ source })}`, injected)
-    }),
-    signals.on('findings.overdue', ({ kind }) => {
-      add(`hookledger_findings_escalated_total${labels({ kind })}`, 1)
-    }),
-    signals.on('inbox.wait.rescued', ({ events }) => {
-      add('hookledger_waits_rescued_total', events)
-    }),
-  ]
-  const read = cachedGauges(gauges)
+  const registry = new Registry()
+  const meter = registryMeter(registry)
+  const stop = meterSignals(signals, meter)
+  const read = kept(gauges)
   return {
-    render: async () => renderSeries(counters, await read()),
-    stop: () => {
-      for (const stop of stops) stop()
-    },
+    render: async () => (await registry.metrics()) + (await renderGauges(await read())),
+    add: (readings) => replayReadings(readings, meter),
+    stop,
   }
 }
 
-function renderSeries(
-  counters: ReadonlyMap<string, number>,
-  gauges: Readonly<Record<string, number>>,
-): string {
-  const lines: string[] = []
-  let family = ''
-  for (const [series, value] of [...counters].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const name = series.replace(/\{.*$/, '')
-    if (name !== family) lines.push(`# TYPE ${name} counter`)
-    family = name
-    lines.push(`${series} ${value}`)
+/** Meters that are series of a registry; one without labels is there from the start, at zero. */
+function registryMeter(registry: Registry): Meter {
+  const counters = new Map<CounterName, Counter>()
+  for (const name of Object.keys(counterFamilies) as CounterName[]) {
+    const { help, labels } = counterFamilies[name]
+    const options = { name: `${prefix}${name}`, help, labelNames: [...labels] }
+    counters.set(name, new Counter({ ...options, registers: [registry] }))
   }
-  for (const [name, value] of Object.entries(gauges)) {
-    lines.push(`# TYPE hookledger_${name} gauge`, `hookledger_${name} ${value}`)
+  const histograms = new Map<HistogramName, Histogram>()
+  for (const name of Object.keys(histogramFamilies) as HistogramName[]) {
+    const { help, labels, buckets } = histogramFamilies[name]
+    const options = { name: `${prefix}${name}`, help, labelNames: [...labels] }
+    histograms.set(
+      name,
+      new Histogram({ ...options, buckets: [...buckets], registers: [registry] }),
+    )
   }
-  return `${lines.join('\n')}\n`
+  return {
+    count: (name, labels, by) =>
+      void (
+        by > 0 &&
+        counters
+          .get(name)
+          ?.labels(...labels)
+          .inc(by)
+      ),
+    observe: (name, labels, value) =>
+      void (
+        Number.isFinite(value) &&
+        histograms
+          .get(name)
+          ?.labels(...labels)
+          .observe(value)
+      ),
+  }
 }
 
-function labels(values: Readonly<Record<string, string | number>>): string {
-  const pairs = Object.entries(values).map(
-    ([name, value]) => `${name}="${escapeLabel(String(value))}"`,
-  )
-  return `{${pairs.join(',')}}`
-}
-
-function escapeLabel(value: string): string {
-  return value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n')
-}
-
-function cachedGauges(gauges: Gauges | undefined): Gauges {
-  let last:
-    { readonly values: Promise<Readonly<Record<string, number>>>; readonly at: number } | undefined
-  return () => {
-    if (gauges === undefined) return Promise.resolve({})
-    if (last === undefined || performance.now() - last.at >= keptMs) {
-      last = { values: gauges().catch(() => ({})), at: performance.now() }
+async function renderGauges(families: readonly GaugeFamily[] | null | undefined): Promise<string> {
+  if (families === undefined) return ''
+  const registry = new Registry()
+  const up = {
+    name: `${prefix}gauges_up`,
+    help: 'Whether the figures of the database could be read.',
+  }
+  new Gauge({ ...up, registers: [registry] }).set(families === null ? 0 : 1)
+  for (const { name, help, labels, values, isCounter } of families ?? []) {
+    const options = {
+      name: `${prefix}${name}`,
+      help,
+      labelNames: [...labels],
+      registers: [registry],
     }
+    if (isCounter === true) {
+      const counter = new Counter(options)
+      for (const each of values) counter.labels(...each.labels).inc(each.value)
+    } else {
+      const gauge = new Gauge(options)
+      for (const each of values) gauge.labels(...each.labels).set(each.value)
+    }
+  }
+  return registry.metrics()
+}
+
+/** Null where there is no answer; undefined where there is nothing to ask. */
+function kept(
+  gauges: Gauges | undefined,
+): () => Promise<readonly GaugeFamily[] | null | undefined> {
+  let last:
+    { readonly values: Promise<readonly GaugeFamily[] | null>; readonly at: number } | undefined
+  return () => {
+    if (gauges === undefined) return Promise.resolve(undefined)
+    if (last === undefined || performance.now() - last.at >= keptMs)
+      last = { values: gauges().catch(() => null), at: performance.now() }
     return last.values
   }
 }

@@ -77,12 +77,10 @@ describe('docs/reference/logs.md', () => {
   it('lists every gauge, and no other', async () => {
     const read = await oncePool(database.url, (pool) => gauges(createDatabase(pool, 'hookledger')))
     const listed = tableRows(section(page('docs/reference/logs.md').text, 'Gauges')).map(
-      ([name]) => name,
+      ([name, labels]) => [name, labels],
     )
     expect(listed.sort()).toEqual(
-      Object.keys(read)
-        .map((name) => `hookledger_${name}`)
-        .sort(),
+      read.map(({ name, labels }) => [`hookledger_${name}`, labels.join(', ')]).sort(),
     )
   })
 })

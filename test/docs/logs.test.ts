@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createSignals, type EventOutcome, type Signals } from '../../src/core/signals.ts'
 import { createLog, logLevels, logSignals } from '../../src/observe/log.ts'
-import { createMetrics } from '../../src/server/metrics.ts'
+import { counterFamilies, histogramFamilies, meterSignals } from '../../src/observe/meters.ts'
 import { membersOf } from './interfaces.ts'
 import { page, section, tableRows } from './pages.ts'
 
@@ -32,6 +32,7 @@ function emitAll(signals: Signals): void {
   signals.emit('inbox.events.stored', { events: 1, duplicates: 1 })
   signals.emit('inbox.request.rejected', { source: 'stripe', reason: 'mismatch', status: 400 })
   signals.emit('inbox.event.decided', outcome)
+  signals.emit('inbox.events.retried', { events: 1 })
   signals.emit('inbox.batch.finished', { events: 1, durationMs: 3 })
   signals.emit('worker.loop.failed', { loop: 'sweep', message: 'no connection' })
   signals.emit('inbox.wait.rescued', { events: 1 })
@@ -46,6 +47,23 @@ function emitAll(signals: Signals): void {
     kind: 'call',
     outcome: 'retry',
     nextInMs: 1000,
+  })
+  signals.emit('gather.answers.stored', { answers: 1, events: 2 })
+  signals.emit('gather.request.failed', {
+    source: 'stripe',
+    account: 'acct_1',
+    about: 'subscription sub_1',
+    orderId: 'sub_1',
+    kind: 'later',
+    attempts: 1,
+    error: 'status 500',
+    nextInMs: 1000,
+  })
+  signals.emit('gather.source.paused', {
+    source: 'stripe',
+    account: null,
+    failures: 20,
+    forMs: 5000,
   })
   signals.emit('outbox.operation.stuck', { ...operation, reason: 'no lookup' })
   signals.emit('outbox.destination.paused', { destination: 'email', failures: 20, forMs: 5000 })
@@ -100,16 +118,32 @@ describe('docs/reference/logs.md', () => {
     expect(listed.sort()).toEqual(fields.sort())
   })
 
-  it('lists every counter with its labels, and no other', async () => {
-    const signals = createSignals()
-    const metrics = createMetrics(signals)
-    emitAll(signals)
-    const rendered = (await metrics.render()).matchAll(/^(hookledger_\w+)(?:\{([^}]*)\})? /gm)
-    const series = [...rendered].map(([, name = '', labels = '']) => [
-      name,
-      [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).join(', '),
+  it('lists every counter and histogram with its labels, and no other', () => {
+    const families = { ...counterFamilies, ...histogramFamilies }
+    const known = Object.entries(families).map(([name, { labels }]) => [
+      `hookledger_${name}`,
+      labels.join(', '),
     ])
     const listed = tableRows(section(text, 'Counters')).map(([name, labels]) => [name, labels])
-    expect(listed.sort()).toEqual(series.sort())
+    expect(listed.sort()).toEqual(known.sort())
+  })
+
+  it('lists nothing that no signal counts', () => {
+    const signals = createSignals()
+    const counted = new Set<string>()
+    meterSignals(signals, {
+      count: (name, labels) => {
+        counted.add(name)
+        expect(labels).toHaveLength(counterFamilies[name].labels.length)
+      },
+      observe: (name, labels) => {
+        counted.add(name)
+        expect(labels).toHaveLength(histogramFamilies[name].labels.length)
+      },
+    })
+    emitAll(signals)
+    expect([...counted].sort()).toEqual(
+      [...Object.keys(counterFamilies), ...Object.keys(histogramFamilies)].sort(),
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { destinationStatus } from '../../src/report/destinations.ts'
 import { explain } from '../../src/report/explain.ts'
-import { gauges } from '../../src/report/gauges.ts'
+import { seriesOf } from './gauge-series.ts'
 import { causedBy } from '../../src/report/operation-consequences.ts'
 import { nextStep } from '../../src/report/operation-story.ts'
 import {
@@ -271,12 +271,12 @@ describe('gauges', () => {
   it('counts what is open and the age of what is due', async () => {
     await recordOperation(fixture.db, { nextIn: -120 })
     await recordOperation(fixture.db, { state: 'sending', tries: [{}] })
-    const read = await gauges(fixture.db)
+    const read = await seriesOf(fixture.db)
     expect(read).toMatchObject({
-      outbox_pending: 2,
-      outbox_sending: 1,
-      outbox_uncertain: 2,
-      outbox_dead: 1,
+      'outbox_backlog pending': 2,
+      'outbox_backlog sending': 1,
+      'outbox_backlog uncertain': 2,
+      'outbox_backlog dead': 1,
       outbox_destinations_paused: 0,
     })
     expect(Math.round((read['outbox_oldest_due_seconds'] ?? 0) / 60)).toBe(2)

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { explain } from '../../src/report/explain.ts'
-import { gauges } from '../../src/report/gauges.ts'
+import { seriesOf } from './gauge-series.ts'
 import { status } from '../../src/report/status.ts'
 import { LedgerDatabase, type LedgerFixture } from './ledger-fixture.ts'
 import { reconciledHistory, recordCheckpoint, recordRun } from './reconciliation-fixture.ts'
@@ -85,11 +85,12 @@ describe('the gauges of reconciliation', () => {
     await fixture.finding({ kind: 'event_missing', class: 'lag' })
     await fixture.finding({ kind: 'paid_there', order: '1001' })
     await fixture.finding({ kind: 'paid_twice', order: '1001', state: 'repairing' })
-    const read = await gauges(fixture.db)
+    const read = await seriesOf(fixture.db)
     expect(read).toMatchObject({
-      findings_open: 3,
-      findings_lag: 1,
-      findings_contradictions: 2,
+      'findings lag': 1,
+      'findings contradiction': 2,
+      'reconcile_differences paid_there': 1,
+      repaired_contradictions_total: 0,
       repairs_unverified: 0,
     })
     const age = read['reconciliation_oldest_checkpoint_seconds'] ?? 0

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSignals } from '../../src/core/signals.ts'
+import { MeterBuffer, type MeterReadings } from '../../src/observe/meter-buffer.ts'
+import { meterSignals } from '../../src/observe/meters.ts'
 import { createMetrics } from '../../src/server/metrics.ts'
 import { createHookledgerServer } from '../../src/server/server.ts'
 import { openRaw, post, sendRaw } from '../http/raw-request.ts'
@@ -117,26 +119,32 @@ describe('health', () => {
 describe('metrics', () => {
   it('counts what signals tell, with labels that nobody outside can make', async () => {
     const signals = createSignals()
-    const metrics = createMetrics(signals, () => Promise.resolve({ inbox_pending: 7 }))
+    const backlog = {
+      name: 'inbox_backlog',
+      help: 'Unfinished events.',
+      labels: ['state'],
+      values: [{ labels: ['ready'], value: 7 }],
+    }
+    const metrics = createMetrics(signals, () => Promise.resolve([backlog]))
     const { url } = await serve({ metrics: () => metrics.render() })
     signals.emit('inbox.events.stored', { events: 3, duplicates: 2 })
     signals.emit('inbox.events.stored', { events: 1, duplicates: 0 })
     signals.emit('inbox.request.rejected', { source: 'a"b\\c\nd', reason: 'mismatch', status: 400 })
     const answer = await fetch(`${url}/metrics`)
     expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
-    expect(await answer.text()).toBe(
-      [
-        '# TYPE hookledger_inbox_duplicates_total counter',
-        'hookledger_inbox_duplicates_total 2',
-        '# TYPE hookledger_inbox_events_stored_total counter',
-        'hookledger_inbox_events_stored_total 4',
-        '# TYPE hookledger_inbox_requests_rejected_total counter',
-        'hookledger_inbox_requests_rejected_total{source="a\\"b\\\\c\\nd",reason="mismatch",status="400"} 1',
-        '# TYPE hookledger_inbox_pending gauge',
-        'hookledger_inbox_pending 7',
-        '',
-      ].join('\n'),
-    )
+    const text = await answer.text()
+    for (const line of [
+      '# TYPE hookledger_inbox_duplicates_total counter',
+      'hookledger_inbox_duplicates_total 2',
+      'hookledger_inbox_events_stored_total 4',
+      'hookledger_inbox_requests_rejected_total{source="a\\"b\\\\c\\nd",reason="mismatch",status="400"} 1',
+      '# TYPE hookledger_inbox_backlog gauge',
+      'hookledger_inbox_backlog{state="ready"} 7',
+      'hookledger_gauges_up 1',
+      'hookledger_inbox_retries_total 0',
+    ]) {
+      expect(text.split('\n')).toContain(line)
+    }
   })
 
   it('renders counters when gauges cannot be read, and counts no more after stop', async () => {
@@ -145,7 +153,28 @@ describe('metrics', () => {
     signals.emit('inbox.events.stored', { events: 1, duplicates: 0 })
     metrics.stop()
     signals.emit('inbox.events.stored', { events: 1, duplicates: 0 })
-    expect(await metrics.render()).toContain('hookledger_inbox_events_stored_total 1\n')
+    const text = await metrics.render()
+    expect(text).toContain('hookledger_inbox_events_stored_total 1\n')
+    expect(text).toContain('hookledger_gauges_up 0\n')
+  })
+
+  it('adds what a worker counted, and takes nothing back when the next one begins at zero', async () => {
+    const metrics = createMetrics(createSignals())
+    for (let worker = 0; worker < 2; worker++) {
+      const signals = createSignals()
+      const buffer = new MeterBuffer()
+      meterSignals(signals, buffer)
+      signals.emit('inbox.events.retried', { events: 3 })
+      signals.emit('inbox.batch.finished', { events: 10, durationMs: 20 })
+      const readings = JSON.parse(JSON.stringify(buffer.take())) as MeterReadings
+      metrics.add(readings)
+      expect(buffer.take()).toBeNull()
+    }
+    const text = await metrics.render()
+    expect(text).toContain('hookledger_inbox_retries_total 6\n')
+    expect(text).toContain('hookledger_process_duration_seconds_bucket{le="0.01"} 0\n')
+    expect(text).toContain('hookledger_process_duration_seconds_bucket{le="0.025"} 2\n')
+    expect(text).toContain('hookledger_process_duration_seconds_count 2\n')
   })
 
   it('do not exist where none are given', async () => {
