@@ -240,10 +240,13 @@ class FactsJudge implements JudgedRecord {
 }
 
 /** Whether the event, decided now, would say something that is not known here. */
-export function wouldTell({ outcome, failure, known, look }: PreviewOutcome): boolean {
+export function wouldTell(preview: PreviewOutcome): boolean {
+  const { outcome, failure, known, look, orderExists } = preview
   if (outcome === null) return failure !== null && !known
   if (outcome.kind === 'contradicted') return !known
-  if (outcome.kind === 'absorbed') return look?.hasNews === true
+  // an object that is as its order would begin still has no order here
+  if (outcome.kind === 'absorbed')
+    return look !== null && (look.hasNews === true || (outcome.orderId !== null && !orderExists))
   return ['fulfilled', 'moved', 'reversed'].includes(outcome.kind)
 }
 

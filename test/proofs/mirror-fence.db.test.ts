@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { installFailpoints } from '../../src/core/failpoints.ts'
-import { createRandom } from '../../src/testing/stripe-double/random.ts'
 import { rewrittenPool, type RewrittenPool } from '../support/rewritten-pool.ts'
 import { arrivals, proveSubscriptions } from '../support/subscription-campaign.ts'
 import {
@@ -17,18 +15,6 @@ afterEach(() => {
 const seed = process.env['HOOKLEDGER_SEED'] || '1'
 const leaseMs = 240
 
-/** Gatherers fall asleep with an answer in their hands, until long after others took their request over. */
-function fallAsleep(): { readonly slept: () => number } {
-  const random = createRandom(`${seed}/sleep`)
-  let slept = 0
-  installFailpoints((step) => {
-    if (step !== 'G3' || !random.chance(0.25)) return undefined
-    slept++
-    return sleep(leaseMs + random.integer(0, 300))
-  })
-  return { slept: () => slept }
-}
-
 /** What compares the numbers of requests when an answer is written. */
 const fence: readonly (readonly [string, string])[] = [
   ['l.answered < s.number', 'true'],
@@ -38,7 +24,9 @@ const fence: readonly (readonly [string, string])[] = [
 ]
 
 /** A world in which requests of one object overlap all the time. */
-async function play(options: SubscriptionProofOptions): Promise<readonly string[]> {
+async function play(
+  options: SubscriptionProofOptions,
+): Promise<{ readonly wrong: readonly string[]; readonly slept: number }> {
   const proof = await createSubscriptionProof({
     ...options,
     options: { gather: { ...fastGather, callMs: 120, leaseMs, concurrency: 64 } },
@@ -47,8 +35,8 @@ async function play(options: SubscriptionProofOptions): Promise<readonly string[
     const arrival = arrivals['in order']
     if (arrival === undefined) throw new Error('no such arrival')
     const latency = { beforeMs: 1, afterMs: 30, limited: 0, broken: 0 }
-    const work = { workers: 2, gatherers: 2, latency, tickMs: 60 }
-    return (await proveSubscriptions(proof, `${seed}.fence`, { lives: 150, arrival }, work)).wrong
+    const work = { workers: 2, gatherers: 2, latency, tickMs: 60, asleep: 0.25, leaseMs }
+    return await proveSubscriptions(proof, `${seed}.fence`, { lives: 150, arrival }, work)
   } finally {
     await proof.close()
   }
@@ -56,16 +44,17 @@ async function play(options: SubscriptionProofOptions): Promise<readonly string[
 
 describe('answers that come after those to later requests', () => {
   it('change nothing, whoever holds them back and for how long', async () => {
-    const { slept } = fallAsleep()
-    expect(await play({})).toEqual([])
-    expect(slept()).toBeGreaterThan(20)
+    const { wrong, slept } = await play({})
+    expect(wrong).toEqual([])
+    expect(slept).toBeGreaterThan(20)
   }, 60_000)
 
   it('leave orders in a state of the past where the numbers are not compared', async () => {
-    const { slept } = fallAsleep()
     let pool: RewrittenPool | undefined
-    const wrong = await play({ wrap: (given) => (pool = rewrittenPool(given, fence)) })
-    expect(slept()).toBeGreaterThan(20)
+    const { wrong, slept } = await play({
+      wrap: (given) => (pool = rewrittenPool(given, fence)),
+    })
+    expect(slept).toBeGreaterThan(20)
     expect(pool?.applied.every((times) => times > 0)).toBe(true)
     // decided from what was asked before the event came, and some of them for good
     expect(wrong.join('\n')).toMatch(/M1_answer_older_than_its_event/)

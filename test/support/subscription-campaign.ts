@@ -71,12 +71,12 @@ export async function proveSubscriptions(
   name: string,
   { lives, ticks = 60, arrival }: { lives: number; ticks?: number; arrival: Arrival },
   work?: WorkShape,
-): Promise<{ wrong: string[]; events: number; calls: number; healed: number }> {
+): Promise<{ wrong: string[]; events: number; calls: number; healed: number; slept: number }> {
   const random = createRandom(name)
   const base = Math.floor(Date.now() / 1000) - agoSeconds
   const world = makeSubscriptionWorld(random.fork('world'), { lives, ticks, arrival, base })
   const how = work ?? drawWork(random.fork('work'))
-  fallAsleep(random.fork('sleep'), how.asleep ?? 0)
+  const slept = fallAsleep(random.fork('sleep'), how)
   const played = await proof.play(name, world, how)
   const wrong = await wrongAfterPlay(proof, played)
   let healed = 0
@@ -96,19 +96,26 @@ export async function proveSubscriptions(
     events: played.sent.length,
     calls: played.provider.calls.length,
     healed,
+    slept: slept(),
   }
 }
 
 /** By this chance a gatherer falls asleep with an answer in hand, until others took its request over. */
-function fallAsleep(random: Random, chance: number): void {
+function fallAsleep(
+  random: Random,
+  { asleep = 0, leaseMs: leasedMs = leaseMs }: WorkShape,
+): () => number {
+  let slept = 0
   installFailpoints(
-    chance === 0
+    asleep === 0
       ? null
-      : (step) =>
-          step === 'G3' && random.chance(chance)
-            ? sleep(leaseMs + random.integer(0, leaseMs))
-            : undefined,
+      : (step) => {
+          if (step !== 'G3' || !random.chance(asleep)) return undefined
+          slept++
+          return sleep(leasedMs + random.integer(0, leasedMs))
+        },
   )
+  return () => slept
 }
 
 async function eventsIn(proof: SubscriptionProof): Promise<number> {

@@ -42,6 +42,8 @@ export interface WorkShape {
   readonly tickMs: number
   /** The chance that a gatherer falls asleep with an answer in hand; 0. */
   readonly asleep?: number
+  /** How long a request is its gatherer's own, in milliseconds, where that is not the campaign's usual. */
+  readonly leaseMs?: number
 }
 
 /** What playing a world came to. */
