@@ -38,8 +38,12 @@ from (
   union all
   select m.into_subject, had.entitlement, had.quantity, had.valid_until
   from /* schema */subject_merges m
-  join /* schema */entitlements had on had.subject = m.from_subject
-  where had.active and (had.valid_until is null or had.valid_until > now())
+  -- by the index for each of the few merged ones, whatever statistics say
+  cross join lateral (
+    select of_it.entitlement, of_it.quantity, of_it.valid_until
+    from /* schema */entitlements of_it
+    where of_it.subject = m.from_subject and of_it.active and (of_it.valid_until is null or of_it.valid_until > now())
+    offset 0) had
 ) e
 left join /* schema */entitlement_rules r on r.entitlement = e.entitlement
 group by e.subject, e.entitlement, r.combine;

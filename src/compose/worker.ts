@@ -138,7 +138,8 @@ function suspectLoop(shared: SharedWork): Loop {
       const { report } = await shared.gate.alone(() =>
         shared.batch(async () => ({ report: await runSuspect(work) })),
       )
-      return report.settled.length > 0
+      // one that asks its provider made room for the next, as one that was decided did
+      return report.settled.length + report.asked.length > 0
     },
   })
 }

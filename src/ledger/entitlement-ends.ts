@@ -4,6 +4,7 @@
  * row of its own, so that any number of watchers, and a commit that came late, tell it once.
  */
 import type { Database, Executor } from '../postgres/executor.ts'
+import { keyedPlans } from '../postgres/keyed-plans.ts'
 
 /** Most orders of one look. */
 const most = 500
@@ -31,11 +32,14 @@ function untold(s: string): string {
 /** Whether there is anything to be noted or told: one statement without a lock, for a loop that mostly idles. */
 export async function anyEntitlementNews(db: Database): Promise<boolean> {
   const s = db.schema
-  const [row] = await db.query<{ any_news: boolean }>({
-    text: `select exists (select 1 from ${s}entitlement_changes)
-      or exists (select 1 from ${s}entitlement_watch w join ${s}entitlements e on ${untold(s)}) as any_news`,
-    repeated: true,
-  })
+  const [row] = await db.transaction(
+    (tx) =>
+      tx.query<{ any_news: boolean }>({
+        text: `select exists (select 1 from ${s}entitlement_changes)
+          or exists (select 1 from ${s}entitlement_watch w join ${s}entitlements e on ${untold(s)}) as any_news`,
+      }),
+    { setup: keyedPlans },
+  )
   return row?.any_news === true
 }
 
@@ -45,22 +49,25 @@ export async function anyEntitlementNews(db: Database): Promise<boolean> {
  */
 export async function noteEnds(db: Database): Promise<number> {
   const s = db.schema
-  return db.transaction(async (tx) => {
-    const [watch] = await tx.query({
-      text: `select 1 from ${s}entitlement_watch for update skip locked`,
-    })
-    if (watch === undefined) return 0
-    // the order's lock, and then a statement that sees what whoever held it before has written
-    const locked = await tx.query<{ order_id: string }>({
-      text: `select o.order_id from ${s}orders o where o.order_id in (
+  return db.transaction(
+    async (tx) => {
+      const [watch] = await tx.query({
+        text: `select 1 from ${s}entitlement_watch for update skip locked`,
+      })
+      if (watch === undefined) return 0
+      // the order's lock, and then a statement that sees what whoever held it before has written
+      const locked = await tx.query<{ order_id: string }>({
+        text: `select o.order_id from ${s}orders o where o.order_id in (
           select e.order_id from ${s}entitlement_watch w join ${s}entitlements e on ${untold(s)} order by e.valid_until limit ${most})
         order by o.order_id for no key update of o skip locked`,
-    })
-    const ids = locked.map((row) => row.order_id)
-    const noted = ids.length === 0 ? 0 : await note(s, tx, ids)
-    await advance(s, tx)
-    return noted
-  })
+      })
+      const ids = locked.map((row) => row.order_id)
+      const noted = ids.length === 0 ? 0 : await note(s, tx, ids)
+      await advance(s, tx)
+      return noted
+    },
+    { setup: keyedPlans },
+  )
 }
 
 async function note(s: string, tx: Executor, ids: readonly string[]): Promise<number> {

@@ -125,24 +125,7 @@ export async function playGatherKills(campaign: GatherCampaign): Promise<void> {
       () => left(bench),
       (events) => events === 0,
       20_000,
-    ).catch(async (error: unknown) => {
-      console.log(drivers.at(-1)?.lines)
-      for (const t of [
-        'inbox_gathers',
-        'fetches',
-        'looked_at',
-        'inbox_dead',
-        'inbox_suspects',
-        'inbox_ready',
-        'inbox_delayed',
-        'inbox_deferred',
-        'fetch_budgets',
-        'inbox_batches',
-        'inbox_dead',
-      ])
-        console.log(t, await bench.rows('select * from ' + t + ' limit 6'))
-      throw error
-    })
+    )
     await expectAsProvided(bench, provider.plans, `seed ${seed}`)
   } finally {
     await Promise.all(drivers.map((driver) => driver.end()))
