@@ -46,6 +46,9 @@ export function statusText(report: StatusReport, style: Style): string {
     workers.batches === 0
       ? `no batch in work, ${workers.decided_last_minute} decisions in the last minute`
       : `${plural(workers.batches, 'batch')} in work (oldest ${duration(workers.oldest_batch_age_ms ?? 0)}), ${workers.decided_last_minute} decisions in the last minute`,
+    workers.processes.length === 0
+      ? 'no process at work was heard of in the last 30 seconds'
+      : `at work: ${workers.processes.map(({ role, processes }) => `${role} ${processes}`).join(', ')}`,
     `${plural(report.entitlements.active, 'active entitlement')}`,
     ...ordersText(report),
     ...destinationsText(report),

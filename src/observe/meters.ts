@@ -10,8 +10,32 @@ export interface Family {
   readonly labels: readonly string[]
 }
 
+/** The name of a counter. */
+export type CounterName =
+  | 'inbox_events_stored_total'
+  | 'inbox_duplicates_total'
+  | 'inbox_requests_rejected_total'
+  | 'inbox_events_total'
+  | 'inbox_retries_total'
+  | 'waits_rescued_total'
+  | 'ledger_transitions_total'
+  | 'effects_total'
+  | 'fetch_answers_total'
+  | 'fetch_failures_total'
+  | 'fetch_pauses_total'
+  | 'outbox_deliveries_total'
+  | 'outbox_attempts_failed_total'
+  | 'outbox_destination_pauses_total'
+  | 'reconciliation_runs_total'
+  | 'reconciliation_injected_total'
+  | 'findings_escalated_total'
+  | 'loop_failures_total'
+
+/** The name of a histogram. */
+export type HistogramName = 'process_duration_seconds' | 'event_age_seconds' | 'outbox_attempts'
+
 /** Every counter, by its name without the prefix `hookledger_`. */
-export const counterFamilies = {
+export const counterFamilies: Readonly<Record<CounterName, Family>> = {
   inbox_events_stored_total: { help: 'New events stored.', labels: [] },
   inbox_duplicates_total: { help: 'Deliveries of events that were known already.', labels: [] },
   inbox_requests_rejected_total: {
@@ -57,10 +81,12 @@ export const counterFamilies = {
   },
   findings_escalated_total: { help: 'Steps of being overdue that were told.', labels: ['kind'] },
   loop_failures_total: { help: 'Failures in the background.', labels: ['loop'] },
-} as const satisfies Readonly<Record<string, Family>>
+}
 
 /** Every histogram, by its name without the prefix, with the upper bounds of its buckets. */
-export const histogramFamilies = {
+export const histogramFamilies: Readonly<
+  Record<HistogramName, Family & { readonly buckets: readonly number[] }>
+> = {
   process_duration_seconds: {
     help: 'How long a batch of events took, from claiming to the end of its commit.',
     labels: [],
@@ -76,12 +102,7 @@ export const histogramFamilies = {
     labels: ['destination'],
     buckets: [1, 2, 3, 5, 10, 20],
   },
-} as const satisfies Readonly<Record<string, Family & { readonly buckets: readonly number[] }>>
-
-/** The name of a counter. */
-export type CounterName = keyof typeof counterFamilies
-/** The name of a histogram. */
-export type HistogramName = keyof typeof histogramFamilies
+}
 
 /** Values of labels, in the order in which the family names them. */
 export type LabelValues = readonly string[]

@@ -67,6 +67,8 @@ export interface StatusReport {
   readonly workers: {
     /** Batches in work now, each held by one worker. */
     readonly batches: Count
+    /** Processes heard of in the last 30 seconds, by what they do; what nobody does is absent. */
+    readonly processes: readonly { readonly role: string; readonly processes: Count }[]
     readonly oldest_batch_age_ms: Count | null
     readonly decided_last_minute: Count
   }
@@ -102,9 +104,10 @@ export async function status(db: Database): Promise<StatusReport> {
     reconciliationStatus(db),
     shadowStatus(db),
     gatheringStatus(db),
+    processesAtWork(db),
   ])
   const [[about], [row], orders, findings, rejections, destinations, reconciliation] = all
-  const [, , , , , , , shadow, gatherings] = all
+  const [, , , , , , , shadow, gatherings, processes] = all
   if (about === undefined || row === undefined) throw new Error('a query of one row returned none')
   const ready = counted(row.ready)
   const delayed = counted(row.delayed)
@@ -152,6 +155,7 @@ export async function status(db: Database): Promise<StatusReport> {
     shadow,
     workers: {
       batches: counted(row.batches),
+      processes,
       oldest_batch_age_ms: ageOf(row.oldest_batch_ms),
       decided_last_minute: counted(row.decided),
     },
@@ -199,6 +203,15 @@ type CountsRow = Record<
   oldest_batch_ms: string | null
   next_deadline_at: Date | string | null
   last_new_event_at: Date | string | null
+}
+
+/** Who was heard of lately, by what they do. */
+async function processesAtWork(db: Database): Promise<StatusReport['workers']['processes']> {
+  const rows = await db.query<{ role: string; processes: string }>({
+    text: `select r.role, count(*) as processes from ${db.schema}processes p cross join unnest(p.roles) as r(role)
+      where p.seen_at > clock_timestamp() - interval '30 seconds' group by r.role order by r.role`,
+  })
+  return rows.map(({ role, processes }) => ({ role, processes: counted(processes) }))
 }
 
 /**

@@ -124,7 +124,7 @@ export async function playGatherKills(campaign: GatherCampaign): Promise<void> {
     await until(
       () => left(bench),
       (events) => events === 0,
-      20_000,
+      90_000,
     )
     await expectAsProvided(bench, provider.plans, `seed ${seed}`)
   } finally {
