@@ -57,7 +57,7 @@ const undoneAfterFourth = [
   `do $$ declare name text; begin
      for name in select relname from pg_class
        where relnamespace = current_schema::regnamespace and relkind = 'r'
-         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_|evidence|looked_at|fetch|inbox_gathers|customer_links|subject_merges|entitlement_(watch|ends|changes))'
+         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_|evidence|looked_at|fetch|inbox_gathers|customer_links|subject_merges|entitlement_(watch|ends|changes)|processes)'
      loop execute format('drop table %I cascade', name); end loop;
    end $$`,
   'drop sequence if exists outbox_lease_seq, entitlement_telling_seq',

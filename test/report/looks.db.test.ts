@@ -11,12 +11,12 @@ import { replayEvent } from '../../src/inbox/replay.ts'
 import type { WorkContext } from '../../src/inbox/work-batch.ts'
 import { audit } from '../../src/report/audit.ts'
 import { explain, type Explanation } from '../../src/report/explain.ts'
-import { gauges } from '../../src/report/gauges.ts'
 import { status } from '../../src/report/status.ts'
 import { isWorkedOff } from '../../src/report/summary.ts'
 import { mirroredSources, mirrorWorkflow } from '../support/mirror-workflow.ts'
 import { answerNow, sendRequest, storeAnswer } from '../support/played-gatherer.ts'
 import { createProbe, probe, probeWorkflow, type Probe, type ProbeBody } from '../support/probe.ts'
+import { seriesOf } from './gauge-series.ts'
 
 let bench: Probe
 let work: WorkContext
@@ -91,8 +91,8 @@ describe('an event that waits for an answer', () => {
     expect(text).toContain('2 waiting for an answer')
     expect(text).toContain('1 failing (answered 503)')
     expect(text).toContain('source:probe is left alone until')
-    expect(await gauges(bench.db)).toMatchObject({
-      inbox_gathers: 2,
+    expect(await seriesOf(bench.db)).toMatchObject({
+      'inbox_backlog gathers': 2,
       fetches_open: 1,
       fetches_failing: 1,
       fetch_budgets_paused: 1,
