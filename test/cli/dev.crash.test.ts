@@ -134,7 +134,7 @@ describe('hookledger dev', () => {
     })
     expect((await hookledger('audit')).code).toBe(0)
     expect((await (await fetch(`${at.url}/metrics`)).text()).split('\n')).toContain(
-      'hookledger_events_decided_total{outcome="fulfilled"} 1',
+      'hookledger_inbox_events_total{source="stripe",outcome="fulfilled"} 1',
     )
 
     const second = await hookledger('dev')

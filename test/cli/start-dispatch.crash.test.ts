@@ -66,7 +66,7 @@ describe('hookledger start --roles', () => {
     // what the worker process did is counted by the one that serves
     const metrics = await (await fetch(`${dispatcher.url}/metrics`)).text()
     expect(metrics).toContain(
-      'hookledger_operations_ended_total{destination="email",outcome="sent"} 1',
+      'hookledger_outbox_deliveries_total{destination="email",outcome="sent"} 1',
     )
     expect((await hookledger('audit')).code).toBe(0)
     for (const { process } of [worker, dispatcher]) {
