@@ -19,6 +19,7 @@ export const commands: Readonly<Record<string, Lazy>> = {
   dead: async () => (await import('./dead.ts')).deadCommand,
   outbox: async () => (await import('./outbox.ts')).outboxCommand,
   grant: async () => (await import('./grant.ts')).grantCommand,
+  subject: async () => (await import('./subject.ts')).subjectCommand,
   adopt: async () => (await import('./adopt.ts')).adoptCommand,
   shadow: async () => (await import('./shadow.ts')).shadowCommand,
   replay: async () => (await import('./replay.ts')).replayCommand,

@@ -15,6 +15,7 @@ const wrongUse: ReadonlySet<string> = new Set<ErrorCode>([
   'HKL_INBOX_NOT_REPLAYABLE',
   'HKL_REPAIR_CHOICE',
   'HKL_GRANT_INVALID',
+  'HKL_SUBJECT_INVALID',
 ])
 
 /** The exit code of an error with this code. */

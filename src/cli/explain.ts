@@ -1,4 +1,4 @@
-/** `hookledger explain ID`: the readable story of an order, event, name, payment, operation or finding. */
+/** `hookledger explain ID`: the readable story of an order, event, name, payment, subject, customer, operation or finding. */
 import type { CommandDef } from 'citty'
 import { HookledgerError } from '../core/errors.ts'
 import { explain } from '../report/explain.ts'
@@ -12,7 +12,7 @@ export const explainCommand: CommandDef = command(
   {
     name: 'explain',
     description:
-      'What happened to an order, an event, a name (pi_…), a payment, an operation or a finding, and why',
+      'What happened to an order, an event, a name (pi_…), a payment, a subject, a customer, an operation or a finding, and why',
   },
   { id: { type: 'positional', description: 'Any of these ids', required: true } },
   async ({ args, out, world }) =>
@@ -21,7 +21,7 @@ export const explainCommand: CommandDef = command(
       if (found === null) {
         throw new HookledgerError(
           'HKL_NOT_FOUND',
-          `nothing is known of ${JSON.stringify(args.id)}: it is no order, event, name, payment, effect, operation or finding of schema ${db.schemaName}; ` +
+          `nothing is known of ${JSON.stringify(args.id)}: it is no order, event, name, payment, effect, subject, customer, operation or finding of schema ${db.schemaName}; ` +
             `try "hookledger status" (has anything arrived?), "hookledger findings list", or the id that your provider shows`,
         )
       }

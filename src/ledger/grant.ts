@@ -4,6 +4,7 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import { subjectAsAsked } from '../postgres/present-subject.ts'
 import { runParts, type WritePart } from '../postgres/write-parts.ts'
 import { endedState, grantedState, grantWorkflow } from '../workflow/grant-workflow.ts'
 import type { CheckedGrant, GrantEnd } from '../workflow/grant.ts'
@@ -94,8 +95,9 @@ async function requireFuture(tx: Executor, until: Date | null): Promise<void> {
 /** Asked again with the same terms it is the same grant; ended or with other terms it is a mistake. */
 async function requireSame(s: string, tx: Executor, grant: CheckedGrant): Promise<void> {
   const [order] = await tx.query<{ workflow: string; state: string; subject: string | null }>({
-    text: `select workflow, state, subject from ${s}orders where order_id = $1 for no key update`,
-    values: [grant.id],
+    text: `select o.workflow, o.state, ${subjectAsAsked(s, 'o.subject', '$2::text')} as subject
+      from ${s}orders o where o.order_id = $1 for no key update of o`,
+    values: [grant.id, grant.subject],
   })
   const rows = await tx.query<{ line: string }>({
     text: `select jsonb_build_array(entitlement, quantity, valid_until at time zone 'UTC')::text as line

@@ -182,11 +182,12 @@ function openedPart(
   }
 }
 
+/** A subject that was merged since keeps the name under which it was recorded. */
 function completedPart(s: string, ledger: OrderLedger): WritePart {
   return {
     name: 'completed',
     sql: `completed as (
-      update ${s}orders set subject = :2, expected_amount = :3::bigint, currency = :4, version = :5::bigint, updated_at = now()
+      update ${s}orders set subject = coalesce(subject, :2), expected_amount = :3::bigint, currency = :4, version = :5::bigint, updated_at = now()
       where order_id = :1 returning 1)`,
     values: [
       ledger.id,

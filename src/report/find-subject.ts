@@ -1,15 +1,25 @@
 /**
- * What an id that a person pasted stands for: an order, an event, a name or payment of an order, the
- * reference of an effect, an operation, the key that its destination saw or that the app gave it, a finding,
+ * What an id that a person pasted stands for: an order, an event, a name or payment of an order, a subject, a
+ * provider's customer, the reference of an effect, an operation, the key that its destination saw or that the app gave it, a finding,
  * or one of our own numbers (`event:12`, `decision:40`).
  */
 import type { Database } from '../postgres/executor.ts'
+import { presentSubject } from '../postgres/present-subject.ts'
 import { findFindings } from './findings.ts'
 import { findOperations } from './operations.ts'
 
 /** As what an id was found. */
 export type SubjectKind =
-  'order' | 'event' | 'name' | 'payment' | 'operation' | 'finding' | 'decision' | 'effect'
+  | 'order'
+  | 'event'
+  | 'name'
+  | 'payment'
+  | 'subject'
+  | 'customer'
+  | 'operation'
+  | 'finding'
+  | 'decision'
+  | 'effect'
 
 /** What an id stands for, and what is concerned by it. */
 export interface Subject {
@@ -33,6 +43,8 @@ export async function findSubject(db: Database, id: string): Promise<Subject | n
     findFinding,
     findOperation,
     findNumber,
+    findCustomer,
+    findWhoOwns,
     findEffect,
     findRefusedOrder,
   ]) {
@@ -168,6 +180,52 @@ async function findNumber(db: Database, id: string): Promise<Subject | null> {
   if (kind !== 'event') return null
   const text = `select null as order_id, event_key from ${s}inbox_events where event_key = $1::bigint`
   return subject('event', id, await db.query<Found>({ text, values: [number] }))
+}
+
+/**
+ * A provider's customer: what waits for it to be linked, and where it is, the orders of its subject. Sources are
+ * few: one probe of the unique index for each.
+ */
+async function findCustomer(db: Database, id: string): Promise<Subject | null> {
+  const s = db.schema
+  const links = await db.query<Found & { subject: string | null }>({
+    text: `select null as order_id, w.event_key, l.subject
+      from ${s}sources n join ${s}customer_links l on l.source_id = n.source_id and l.customer_id = $1
+      left join ${s}inbox_waits w on w.kind = 'customer' and w.source_id = l.source_id and w.name = l.customer_id
+      order by w.event_key limit ${mostOrders}`,
+    values: [id],
+  })
+  const owners = [...new Set(links.map((row) => row.subject).filter((each) => each !== null))]
+  const orders = await Promise.all(owners.map((each) => ordersOf(db, each)))
+  return subject('customer', id, [...links, ...orders.flat()])
+}
+
+/** A subject with all that was merged into it, or with it: the newest of its orders. */
+async function findWhoOwns(db: Database, id: string): Promise<Subject | null> {
+  return subject('subject', id, await ordersOf(db, id))
+}
+
+/** Most orders of a subject that are told. */
+const mostOrders = 100
+
+async function ordersOf(db: Database, id: string): Promise<Found[]> {
+  const s = db.schema
+  return db.query<Found>({
+    text: `with now as (select ${presentSubject(s, '$1::text')} as subject),
+      names as materialized (
+        select subject from now
+        union all select m.from_subject from ${s}subject_merges m where m.into_subject = (select subject from now)),
+      owned as (
+        select o.order_id from names n cross join lateral (
+          select order_id from ${s}orders o where o.subject = n.subject offset 0) o
+        union
+        select e.order_id from names n cross join lateral (
+          select order_id from ${s}entitlements e where e.subject = n.subject offset 0) e)
+      select w.order_id, null as event_key from owned w cross join lateral (
+        select o.opened_at from ${s}orders o where o.order_id = w.order_id offset 0) o
+      order by o.opened_at desc, w.order_id limit ${mostOrders}`,
+    values: [id],
+  })
 }
 
 /** The last resort: references have no index of their own. */

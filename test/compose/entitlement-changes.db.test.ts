@@ -40,6 +40,9 @@ async function transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Prom
     const answer = await work(client)
     await client.query('commit')
     return answer
+  } catch (error) {
+    await client.query('rollback')
+    throw error
   } finally {
     client.release()
   }
@@ -54,6 +57,21 @@ const inMs = async (ms: number): Promise<string> => {
   )
   return (row?.at ?? new Date()).toISOString()
 }
+/** Lets what an order entitles to end so soon, after its decision; answers when. */
+const endIn = async (order: string, ms: number): Promise<string> => {
+  const [row] = await bench.rows<{ valid_until: Date }>(
+    `update entitlements set valid_until = clock_timestamp() + $2::int * interval '1 millisecond'
+     where order_id = $1 returning valid_until`,
+    [order, ms],
+  )
+  return (row?.valid_until ?? new Date()).toISOString()
+}
+/** Holds an order while something is done. */
+const holding = (order: string, work: (client: pg.PoolClient) => Promise<void>): Promise<void> =>
+  transaction(async (client) => {
+    await client.query(`select 1 from orders where order_id = $1 for no key update`, [order])
+    await work(client)
+  })
 const past = (until: string): Promise<unknown> =>
   bench.rows(`select pg_sleep_until($1::timestamptz + interval '5 milliseconds')`, [until])
 
@@ -173,10 +191,10 @@ describe('entitlementChanges: { to }', () => {
 
 describe('the end of an entitlement by its date', () => {
   it('is told once, by however many watchers', async () => {
-    const end = await inMs(400)
-    await set('o1', 'org:1', { entitlement: 'seats', quantity: 3, until: end })
+    await set('o1', 'org:1', { entitlement: 'seats', quantity: 3 })
     await set('o2', 'org:1', { entitlement: 'seats', quantity: 2 })
     await bench.work()
+    const end = await endIn('o1', 400)
     expect(await noteEnds(bench.db)).toBe(0)
     await past(end)
     // nothing was written, and it is over
@@ -197,13 +215,17 @@ describe('the end of an entitlement by its date', () => {
   })
 
   it('is told by a worker that runs, without anything that arrives', async () => {
-    const end = await inMs(500)
-    await set('o1', 'org:1', { until: end })
     const heard: string[] = []
     const watcher = bench.another({})
     watcher.onEntitlementsChanged(({ because }) => heard.push(because))
     await watcher.start()
     try {
+      await set('o1', 'org:1')
+      await until(
+        async () => heard,
+        (seen) => seen.length === 1,
+      )
+      await endIn('o1', 100)
       await until(
         async () => heard,
         (seen) => seen.includes('expiry'),
@@ -221,19 +243,15 @@ describe('the end of an entitlement by its date', () => {
   })
 
   it('is not told where a decision prolongs it first, and once for each end', async () => {
-    const end = await inMs(300)
-    await set('o1', 'org:1', { until: end })
+    await set('o1', 'org:1')
     await bench.work()
-    const later = await inMs(900)
-    await past(end)
+    await past(await endIn('o1', 20))
+    const later = await inMs(600)
     // the order is held by whoever prolongs it: the watcher leaves it alone, and looks again
-    const client = await bench.pool.connect()
-    await client.query('begin')
-    await client.query(`select 1 from orders where order_id = 'o1' for no key update`)
-    expect(await noteEnds(bench.db)).toBe(0)
-    await client.query(`update entitlements set valid_until = $1`, [later])
-    await client.query('commit')
-    client.release()
+    await holding('o1', async (client) => {
+      expect(await noteEnds(bench.db)).toBe(0)
+      await client.query(`update entitlements set valid_until = $1`, [later])
+    })
     expect(await noteEnds(bench.db)).toBe(0)
     await past(later)
     expect(await noteEnds(bench.db)).toBe(1)
@@ -243,22 +261,18 @@ describe('the end of an entitlement by its date', () => {
   })
 
   it('is not lost where an order is held while the mark would pass it', async () => {
-    const end = await inMs(100)
-    await set('o1', 'org:1', { until: end })
-    await set('o2', 'org:2', { until: end })
+    await set('o1', 'org:1')
+    await set('o2', 'org:2')
     await bench.work()
-    await past(end)
-    const client = await bench.pool.connect()
-    await client.query('begin')
-    await client.query(`select 1 from orders where order_id = 'o1' for no key update`)
-    expect(await noteEnds(bench.db)).toBe(1)
-    const [mark] = await bench.rows<{ before: boolean }>(
-      `select through < $1::timestamptz as before from entitlement_watch`,
-      [end],
-    )
-    expect(mark?.before).toBe(true)
-    await client.query('rollback')
-    client.release()
+    await endIn('o1', 20)
+    await past(await endIn('o2', 20))
+    await holding('o1', async () => {
+      expect(await noteEnds(bench.db)).toBe(1)
+      const [mark] = await bench.rows<{ before: boolean }>(
+        `select through < (select valid_until from entitlements where order_id = 'o1') as before from entitlement_watch`,
+      )
+      expect(mark?.before).toBe(true)
+    })
     expect(await noteEnds(bench.db)).toBe(1)
     expect(await anyEntitlementNews(bench.db)).toBe(true)
     await bench.work()
@@ -270,10 +284,9 @@ describe('the end of an entitlement by its date', () => {
     await bench.work()
     await bench.rows(`update entitlement_watch set through = now()`)
     // a commit that took two minutes: decided before its end, visible after
-    await bench.rows(`update entitlements set valid_until = now() - interval '1 minute'`)
-    await bench.rows(
-      `set session_replication_role = replica; update ledger_decisions set decided_at = now() - interval '2 minutes'; set session_replication_role = origin`,
-    )
+    await bench.rows(`begin; set local session_replication_role = replica;
+      update entitlements set valid_until = now() - interval '1 minute';
+      update ledger_decisions set decided_at = now() - interval '2 minutes'; commit`)
     expect(await noteEnds(bench.db)).toBe(1)
     expect(await noteEnds(bench.db)).toBe(0)
   })
@@ -289,12 +302,11 @@ describe('the end of an entitlement by its date', () => {
 
 describe('telling, killed at any of its statements', () => {
   it('records the operation of each change once', async () => {
-    const end = await inMs(50)
-    await set('o1', 'org:1', { entitlement: 'seats', quantity: 3, until: end })
+    await set('o1', 'org:1', { entitlement: 'seats', quantity: 3 })
     await set('o2', 'org:2')
     const { work } = await partsOf(bench.hookledger).contexts()
     await runBatch(work, { kind: 'next', after: 0n, limit: 10 })
-    await past(end)
+    await past(await endIn('o1', 20))
     let fatal = 1
     for (let ended = false; !ended && fatal < 60; fatal += 1) {
       const db = dyingAt(bench.db, fatal)
@@ -351,15 +363,14 @@ describe('telling, killed at any of its statements', () => {
 
 describe('onEntitlementsChanged', () => {
   it('is called after the commit of what events, grants, merges and the clock change', async () => {
-    const end = await inMs(300)
     const heard = await heardOf(quiet, async () => {
-      await set('o1', 'org:1', { until: end })
+      await set('o1', 'org:1')
       await quiet.runOnce({ budgetMs: 5000 })
       await transaction(async (tx) => {
         await quiet.grant(tx, { id: 'g1', subject: 'user:1', entitlements: ['pro'], ...by })
         await quiet.mergeSubjects(tx, { from: 'user:1', into: 'user:2', ...by })
       })
-      await past(end)
+      await past(await endIn('o1', 20))
       await quiet.runOnce({ budgetMs: 5000 })
     })
     expect(heard).toEqual([

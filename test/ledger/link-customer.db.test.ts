@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type pg from 'pg'
 import { installFailpoints } from '../../src/core/failpoints.ts'
 import { rescueWaits } from '../../src/inbox/sweep.ts'
+import { explain } from '../../src/report/explain.ts'
 import { audit, defaultAuditLimits } from '../../src/report/audit.ts'
 import { createProbe, probe, until, type Probe } from '../support/probe.ts'
 import { subjectWorkflow } from '../support/subject-workflow.ts'
@@ -232,6 +233,16 @@ describe('a link and a wait for it', () => {
     await link('cus_1', 'org:7')
     expect(await bench.work()).toBe(3)
     expect(await waits()).toEqual([{ kind: 'customer', name: 'cus_9' }])
+  })
+})
+
+describe('explain', () => {
+  it('shows what waits for a customer', async () => {
+    await bench.deliver(probe('set', { id: 'evt_1', order: 'o1', customer: 'cus_1' }))
+    await bench.work()
+    const explained = await explain(bench.db, 'cus_1')
+    expect(explained?.asked).toMatchObject({ kind: 'customer', order_ids: [] })
+    expect(explained?.records[0]?.events.map((each) => each.event_id)).toEqual(['evt_1'])
   })
 })
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type pg from 'pg'
+import { money } from 'hookledger'
 import { installFailpoints } from '../../src/core/failpoints.ts'
+import { readOrderFor } from '../../src/inbox/confirm-reads.ts'
 import { audit } from '../../src/report/audit.ts'
 import { createProbe, probe, until, type Probe } from '../support/probe.ts'
 import { subjectWorkflow } from '../support/subject-workflow.ts'
@@ -200,6 +202,43 @@ describe('mergeSubjects', () => {
     expect(await open('user:2')).toBe('existed')
     expect(await open('user:1')).toBe('existed')
     expect(await open('user:3')).toBe('mismatch')
+  })
+
+  it('keeps the recorded subject where the app completes its order under the new one', async () => {
+    await set('o1', 'user:1')
+    await bench.work()
+    await merge('user:1', 'user:2')
+    const opened = transaction((tx) =>
+      bench.hookledger.openOrder(tx, {
+        id: 'o1',
+        workflow: 'seats',
+        subject: 'user:2',
+        expected: money(900, 'usd'),
+      }),
+    )
+    expect(await opened).toBe('existed')
+    expect(await bench.rows(`select subject, expected_amount::int from orders`)).toEqual([
+      { subject: 'user:1', expected_amount: 900 },
+    ])
+  })
+
+  it('lets the success page ask for either of the two', async () => {
+    await set('o1', 'user:1')
+    await bench.work()
+    await merge('user:1', 'user:2')
+    for (const subject of ['user:1', 'user:2'])
+      expect(await readOrderFor(bench.db, { order: 'o1', subject })).toMatchObject({
+        subject,
+        hasSubject: true,
+        hasOthers: false,
+        entitlements: [{ entitlement: 'team' }],
+      })
+    expect(await readOrderFor(bench.db, { order: 'o1', subject: 'user:3' })).toMatchObject({
+      subject: 'user:1',
+      hasSubject: false,
+      hasOthers: true,
+      entitlements: [],
+    })
   })
 
   it('waits for another merge that is not committed, and holds up no reader', async () => {
