@@ -93,17 +93,17 @@ export function command<const A extends ArgsDef>(
   } satisfies CommandDef) as CommandDef
 }
 
-/** Declares a command of commands (`dead list`). Called bare it does what `otherwise` does. */
+/** Declares a command of commands (`dead list`). Called bare it does what `otherwise` does, or shows its usage. */
 export function commandGroup(
   meta: CommandMeta,
   subCommands: Readonly<Record<string, CommandDef>>,
-  otherwise: string,
+  otherwise?: string,
 ): CommandDef {
   return defineCommand({
     meta,
     args: sharedArgs as ArgsDef,
     subCommands: { ...subCommands },
-    default: otherwise,
+    ...(otherwise !== undefined && { default: otherwise }),
   })
 }
 

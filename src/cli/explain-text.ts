@@ -3,6 +3,7 @@ import type { ExplainedRecord, Explanation } from '../report/explain.ts'
 import { openLook } from '../report/look-story.ts'
 import { openStates } from '../report/operations.ts'
 import { nextStep, operationName } from '../report/operation-story.ts'
+import type { SubjectActView } from '../report/acts-about-subjects.ts'
 import type { EventView, OperationRecord } from '../report/record-views.ts'
 import { effectName, figures, money } from '../report/timeline.ts'
 import type { TimelineEntry } from '../report/timeline-entry.ts'
@@ -11,15 +12,25 @@ import { columns, moment, relative } from './table.ts'
 
 /** The text of an explanation. */
 export function explainText(found: Explanation, style: Style): string {
-  const { asked, records } = found
+  const { asked, subject_acts: said, records } = found
   const others = records.length > 1 ? [`${asked.id} leads to ${records.length} orders`, ''] : []
   return [
     ...others,
+    ...(said.length === 0 ? [] : [...said.map(saidLine), '']),
     ...records.flatMap((record, index) => [
       ...(index > 0 ? [''] : []),
       recordText(found, record, style),
     ]),
   ].join('\n')
+}
+
+function saidLine(act: SubjectActView): string {
+  const [, name = ''] = /^\w+:(.*)$/s.exec(act.target) ?? []
+  const what =
+    act.source === null
+      ? `${name} became ${act.subject}`
+      : `customer ${name} of ${act.source} is ${act.subject}`
+  return `${what}, said ${act.actor} ${moment(act.acted_at)}: ${act.reason}`
 }
 
 function recordText({ asked }: Explanation, record: ExplainedRecord, style: Style): string {

@@ -3,7 +3,7 @@
  * and why are recorded in the commit of what it changes.
  */
 import type { CommandDef } from 'citty'
-import { linkCustomer, mergeSubjects } from '../compose/subjects.ts'
+import { linkCustomer, mergeSubjects, subjectNow } from '../compose/subjects.ts'
 import { command, commandGroup, usageError, type CommandWorld } from './command.ts'
 import { withDatabase } from './project.ts'
 import { actorOf } from './replay.ts'
@@ -59,11 +59,15 @@ const mergeCommand: CommandDef = command(
     const by = reasonOf(args, world)
     return withDatabase(world, args.config, async (db) => {
       const { from, into } = args
-      const outcome = await db.transaction((tx) => mergeSubjects(db, tx, { from, into, ...by }))
-      out.result({ from, into, outcome }, (safe) =>
+      const [outcome, now] = await db.transaction(async (tx) => {
+        const merged = await mergeSubjects(db, tx, { from, into, ...by })
+        // where `into` was merged itself, it is what that one became
+        return [merged, await subjectNow(db, tx, into)] as const
+      })
+      out.result({ from, into, now, outcome }, (safe) =>
         safe.outcome === 'merged'
-          ? `${safe.from} is ${safe.into} from now on: what it has, and will be granted, is of ${safe.into}`
-          : `${safe.from} was ${safe.into} before; nothing changed`,
+          ? `${safe.from} is ${safe.now} from now on: what it has, and will be granted, is of ${safe.now}`
+          : `${safe.from} was ${safe.now} before; nothing changed`,
       )
       return 0
     })
@@ -74,7 +78,6 @@ const mergeCommand: CommandDef = command(
 export const subjectCommand: CommandDef = commandGroup(
   { name: 'subject', description: "Who a provider's customer is, and which subjects are one" },
   { link: linkCommand, merge: mergeCommand },
-  'link',
 )
 
 function reasonOf(

@@ -8,7 +8,7 @@ import { HookledgerError } from '../core/errors.ts'
 import { customerName } from '../inbox/customer-links.ts'
 import { wakeParts } from '../inbox/outcome-parts.ts'
 import { writeLink, type LinkContext } from '../ledger/link-customer.ts'
-import { writeMerge } from '../ledger/merge-subjects.ts'
+import { presentSubjects, writeMerge } from '../ledger/merge-subjects.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import {
   checkedLink,
@@ -63,4 +63,9 @@ export async function mergeSubjects(
   request: SubjectMerge,
 ): Promise<MergeAnswer> {
   return writeMerge(db, tx, checkedMerge(request))
+}
+
+/** What a subject is now, for this transaction: itself, or what it was merged into. */
+export async function subjectNow(db: Database, tx: Executor, subject: string): Promise<string> {
+  return (await presentSubjects(db, tx, [subject])).get(subject) ?? subject
 }

@@ -51,7 +51,7 @@ export async function writeLink(
     if (!link.replace)
       throw new HookledgerError(
         'HKL_SUBJECT_LINKED',
-        `customer ${link.customer} is linked with ${present.get(known)}: merge the two subjects, or link it anew with replace: true`,
+        `customer ${link.customer} is linked with ${present.get(known)}: merge the two subjects, or say that it is replaced (replace: true, --replace)`,
       )
   }
   const customer = { sourceId, id: link.customer }

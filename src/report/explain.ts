@@ -3,6 +3,7 @@
  * by index for everything that it reads.
  */
 import type { Database } from '../postgres/executor.ts'
+import { actsAboutSubjects, type SubjectActView } from './acts-about-subjects.ts'
 import { findSubject, type Subject } from './find-subject.ts'
 import { findFindings, operationOf } from './findings.ts'
 import { noneInSequence, type Sequenced } from './operation-blocked.ts'
@@ -14,6 +15,8 @@ import { timelineOf } from './timeline.ts'
 export interface Explanation {
   /** What was asked, and as what it was found. */
   readonly asked: Subject
+  /** Of a subject or a customer: its links and merges, by whom and why. */
+  readonly subject_acts: readonly SubjectActView[]
   /** One for each order that the id leads to; without any, one for its events. */
   readonly records: readonly ExplainedRecord[]
 }
@@ -40,7 +43,7 @@ export async function explain(
     const record = await readRecord(db, orderId, eventKeys, operations, sequenced)
     records.push({ ...record, timeline: timelineOf(record) })
   }
-  return { asked, records }
+  return { asked, subject_acts: await actsAboutSubjects(db, asked), records }
 }
 
 /** An operation that belongs to no order is explained by itself, and so is a finding about one. */

@@ -202,7 +202,18 @@ async function findCustomer(db: Database, id: string): Promise<Subject | null> {
 
 /** A subject with all that was merged into it, or with it: the newest of its orders. */
 async function findWhoOwns(db: Database, id: string): Promise<Subject | null> {
-  return subject('subject', id, await ordersOf(db, id))
+  const s = db.schema
+  const orders = await ordersOf(db, id)
+  if (orders.length > 0) return subject('subject', id, orders)
+  // somebody has spoken of it, and it has no order yet
+  const known = await db.query<Found>({
+    text: `select null as order_id, null as event_key
+      where exists (select 1 from ${s}subject_merges m where m.from_subject = $1)
+        or exists (select 1 from ${s}subject_merges m where m.into_subject = $1)
+        or exists (select 1 from ${s}customer_links l where l.subject = $1)`,
+    values: [id],
+  })
+  return subject('subject', id, known)
 }
 
 /** Most orders of a subject that are told. */

@@ -66,6 +66,13 @@ describe('hookledger subject link', () => {
   })
 })
 
+describe('hookledger subject', () => {
+  it('shows what it knows where neither of the two is said', async () => {
+    const { code, stderr } = await hookledger('subject')
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/link[\s\S]*merge/)])
+  })
+})
+
 describe('hookledger subject merge', () => {
   it('merges, and explain finds the orders of both under either name', async () => {
     for (const subject of ['user:1', 'user:2'])
@@ -91,6 +98,44 @@ describe('hookledger subject merge', () => {
       ])
     }
     expect((await hookledger('explain', 'user:9')).stderr).toContain('HKL_NOT_FOUND')
+  })
+
+  it('names what the second one became, where it was merged itself', async () => {
+    await hookledger('subject', 'merge', 'org:1', 'org:2', ...why)
+    const merged = await hookledger('subject', 'merge', 'org:3', 'org:1', ...why)
+    expect(merged.stdout).toContain('org:3 is org:2 from now on')
+    expect(merged.stdout).toContain('is of org:2')
+    const again = await hookledger('subject', 'merge', 'org:3', 'org:1', '--json', ...why)
+    expect(JSON.parse(again.stdout)).toEqual({
+      from: 'org:3',
+      into: 'org:1',
+      now: 'org:2',
+      outcome: 'existed',
+    })
+  })
+
+  it('is shown by explain with who and why, without any order too, and so are links', async () => {
+    await hookledger('subject', 'link', 'cus_8', 'org:1', '--source', 'stripe', ...why)
+    const merges = [
+      'org:1 became org:2, said ada',
+      'org:3 became org:2, said ada',
+      'customer cus_8 of stripe:stripe:test is org:1, said ada',
+    ]
+    for (const asked of ['org:1', 'org:2', 'org:3', 'cus_8']) {
+      const { code, stdout } = await hookledger('explain', asked)
+      expect([asked, code]).toEqual([asked, 0])
+      for (const line of merges) expect(stdout).toContain(line)
+      expect(stdout).toContain(': they called')
+    }
+    const { stdout } = await hookledger('explain', 'cus_1', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      asked: { kind: 'customer' },
+      // the one that was replaced, too
+      subject_acts: [
+        { target: 'customer:cus_1', subject: 'org:7', reason: 'they called', actor: 'ada' },
+        { target: 'customer:cus_1', subject: 'org:8', reason: 'they called', actor: 'ada' },
+      ],
+    })
   })
 
   it('lets explain find the orders of a customer that is linked', async () => {
