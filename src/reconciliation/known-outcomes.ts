@@ -9,6 +9,7 @@ import type { OrderLedger } from '../workflow/order.ts'
 import type { Outcome } from '../workflow/outcome.ts'
 import { isLookKnown, knowsRecord, settlingLooks, stillLooks } from './known-looks.ts'
 import type { Previewed } from './previewed.ts'
+import { backlogSql, wokenFor, type OrderAndType } from './waiting-events.ts'
 
 /** Where to look. */
 export interface KnownContext {
@@ -37,9 +38,6 @@ export const nothingKnown: KnownOutcome = Object.freeze({
   hasNews: false,
 })
 
-/** What has waited on the ready list for longer than this, in milliseconds, is a backlog. */
-const backlogMs = 10_000
-
 type Asked = Omit<Previewed, 'event'>
 
 /** In the order in which they were asked. */
@@ -52,7 +50,9 @@ export async function knownOutcomes(
   const contradictions = await knownContradictions(context, asked, orders)
   const waits = await knownWaits(context, asked)
   const failed = await typesIn(context, asked.filter(isFailure), failedSql)
-  const pending = await typesIn(context, asked.filter(isChanging), readySql)
+  const pending = await typesIn(context, asked.filter(isChanging), backlogSql)
+  const woken = await wokenFor(context, asked.filter(isChanging).map(claimOf))
+  const wokenEvents = new Set([...woken].map(({ each }) => each))
   const undecided = await undecidedKeys(context, [...keys.values()])
   const refused = await contradictedKeys(context, [...keys.values()])
   const news = await lookNews(context, asked)
@@ -71,7 +71,7 @@ export async function knownOutcomes(
       isPending:
         (eventKey !== null && undecided.has(eventKey)) ||
         each.look?.knowledge.isWaiting === true ||
-        (isChanging(each) && pending.has(eventType)),
+        (isChanging(each) && (pending.has(eventType) || wokenEvents.has(each))),
       hasNews: news.has(each),
     }
   })
@@ -93,6 +93,10 @@ function isFailure({ outcome, failure }: Asked): boolean {
   return outcome === null && failure !== null
 }
 
+function claimOf(each: Asked): OrderAndType & { readonly each: Asked } {
+  return { each, orderId: each.orderId, eventType: each.made.eventType }
+}
+
 function isChanging({ outcome }: Asked): boolean {
   return (
     outcome !== null && ['fulfilled', 'moved', 'reversed', 'contradicted'].includes(outcome.kind)
@@ -105,11 +109,6 @@ const failedSql = (s: string): string => `
     select event_key from ${s}inbox_dead union all select event_key from ${s}inbox_delayed
     union all select event_key from ${s}inbox_suspects) u on u.event_key = e.event_key
   where e.source_id = $1 and e.event_type = k.event_type`
-
-const readySql = (s: string): string => `
-  select 1 from ${s}inbox_ready r join ${s}inbox_events e on e.event_key = r.event_key
-  where e.source_id = $1 and e.event_type = k.event_type
-    and e.received_at < now() - interval '${backlogMs} milliseconds'`
 
 /** The types of which such an event is in the inbox. */
 async function typesIn(

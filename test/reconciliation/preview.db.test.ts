@@ -39,6 +39,10 @@ function made(type: string, fields: Partial<ProbeBody> = {}): MadeEvent {
   return { eventId, eventType: type, occurredAt: null, apiVersion: null, body: { ...event } }
 }
 
+/** Makes everything in the inbox so old. */
+const received = (ago: string): Promise<unknown> =>
+  probe.rows(`update inbox_events set received_at = now() - $1::interval`, [ago])
+
 const preview = (...events: MadeEvent[]): Promise<readonly PreviewOutcome[]> =>
   wired.preview.preview(source, 'probe', events)
 
@@ -158,6 +162,34 @@ describe('preview', () => {
     expect(await preview(event)).toMatchObject([{ eventKey: expect.any(BigInt), isPending: true }])
     await probe.work()
     expect(await preview(event)).toMatchObject([{ eventKey: expect.any(BigInt), isPending: false }])
+  })
+
+  it('is kept by an event of the order that was woken just now, and by none of another order', async () => {
+    for (const order of ['1', '2']) {
+      await probe.deliver(body('note', { id: `first_${order}`, order }))
+      await probe.deliver(body('after', { id: `after_${order}`, order, needs: `second_${order}` }))
+    }
+    await probe.work()
+    await received('1 minute')
+    // as a decision leaves it that wakes what waits for its order
+    await probe.rows(`with woken as (delete from inbox_deferred d using inbox_events e
+        where e.event_key = d.event_key and e.event_id = 'after_1' returning d.*)
+      insert into inbox_ready (event_key, received_on, attempts, deadline_at, waits_for)
+      select event_key, received_on, attempts, deadline_at, waits_for from woken`)
+    const [own, others] = await preview(
+      made('after', { order: '1', needs: 'first_1' }),
+      made('after', { order: '2', needs: 'first_2' }),
+    )
+    expect([own, others].map((each) => each?.outcome?.kind)).toEqual(['fulfilled', 'fulfilled'])
+    expect([own?.isPending, others?.isPending]).toEqual([true, false])
+  })
+
+  it('is kept by a backlog of its type, whoever it is about', async () => {
+    await probe.deliver(body('note', { order: '1' }))
+    expect(await preview(made('note', { order: '2' }))).toMatchObject([{ isPending: false }])
+    await received('1 minute')
+    expect(await preview(made('note', { order: '2' }))).toMatchObject([{ isPending: true }])
+    expect(await preview(made('pay', { order: '2' }))).toMatchObject([{ isPending: false }])
   })
 
   it('is of the account that it is asked for', async () => {
