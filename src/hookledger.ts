@@ -195,7 +195,11 @@ export function createHookledger(options: HookledgerOptions): Hookledger {
       dispatcher.start()
       gatherer?.start()
       reconciler.start()
-      heartbeat = parts.heartbeat(['work', 'dispatch', 'reconcile'])
+      heartbeat = parts.heartbeat(
+        parts.asksProviders
+          ? ['work', 'gather', 'dispatch', 'reconcile']
+          : ['work', 'dispatch', 'reconcile'],
+      )
       heartbeat.start()
     },
     stop: async (stopping: { readonly timeoutMs?: number } = {}) => {

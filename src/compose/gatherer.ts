@@ -35,8 +35,6 @@ const source = 'gather'
 
 /** Findings about requests: their id is computed from what is looked at, so that one thing is one finding. */
 function fetchFindings({ db, installationId, policy }: GathererParts): FetchFindings {
-  const about = ({ orderId, sourceId, kind, objectId }: LookedAt): string =>
-    `fetch:${sourceId}:${kind}:${objectId}:${orderId}`
   return {
     parts(opened, answered) {
       const found = opened.map((each) => ({
@@ -52,14 +50,36 @@ function fetchFindings({ db, installationId, policy }: GathererParts): FetchFind
         orderId: each.about.orderId,
         eventKey: null,
       }))
-      const over = answered.map((each) =>
-        findingId(installationId, 'fetch_overdue', source, about(each)),
-      )
       return [
         findingsPart(db.schema, installationId, policy, found),
-        closedPart(db.schema, over, 'the provider has answered'),
+        endedFindings(db, installationId, answered, 'the provider has answered'),
       ].filter((part): part is WritePart => part !== null)
     },
+  }
+}
+
+function about({ orderId, sourceId, kind, objectId }: LookedAt): string {
+  return `fetch:${sourceId}:${kind}:${objectId}:${orderId}`
+}
+
+function endedFindings(
+  db: Database,
+  installationId: string,
+  looked: readonly LookedAt[],
+  because: string,
+): WritePart | null {
+  const ids = looked.map((each) => findingId(installationId, 'fetch_overdue', source, about(each)))
+  return closedPart(db.schema, ids, because)
+}
+
+/** Closes findings about requests of workflows that look at nothing any more. */
+export function unaskedFindings(
+  db: Database,
+  installationId: string,
+): (looked: readonly LookedAt[]) => readonly WritePart[] {
+  return (looked) => {
+    const part = endedFindings(db, installationId, looked, 'nobody asks for it any more')
+    return part === null ? [] : [part]
   }
 }
 

@@ -33,7 +33,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { requireConnections } from './connections.ts'
 import { contentOf } from './content.ts'
 import { environmentVariable } from './environment.ts'
-import { asksProviders, gatherContextOf, requireApis } from './gatherer.ts'
+import { asksProviders, gatherContextOf, requireApis, unaskedFindings } from './gatherer.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import type { HookledgerOptions, ResolvedConfig } from './options.ts'
 import { resolveOptions } from './options.ts'
@@ -257,6 +257,7 @@ export class HookledgerParts {
       registry,
       environment,
       mayIgnore: (tx: Executor) => areNewest(db.schema, tx, config.workflows, version),
+      unaskedFindings: unaskedFindings(db, installed.id),
       limits,
       signals,
       worker,

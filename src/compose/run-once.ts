@@ -56,10 +56,9 @@ export class RunOnce {
       while ((await parts.tellChanges()) > 0)
         if (performance.now() >= until) return { events, operations, idle: false }
       const gathered = await parts.gatherer?.drain(until)
-      if (gathered !== undefined && gathered.requests > 0) {
-        if (!gathered.idle) return { events, operations, idle: false }
-        continue // what was answered can be decided
-      }
+      if (gathered?.idle === false) return { events, operations, idle: false }
+      // what was answered can be decided
+      if (gathered !== undefined && gathered.requests > 0) continue
       const dispatched = await parts.dispatcher.drain(until)
       operations += dispatched.operations
       if (!dispatched.idle) return { events, operations, idle: false }

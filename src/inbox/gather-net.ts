@@ -4,7 +4,10 @@
  */
 import { keyedPlans } from '../postgres/keyed-plans.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import { runParts, type WritePart } from '../postgres/write-parts.ts'
 import type { Registry } from '../workflow/registry.ts'
+import type { LookedAt } from './answers.ts'
+import { lookedAtOf, type LockedRow } from './gather/due.ts'
 
 /** Makes ready what waits in vain; resolves with how many events that were. */
 export async function rescueGathers(db: Database): Promise<number> {
@@ -44,6 +47,13 @@ export interface ReleaseContext {
   readonly db: Database
   readonly registry: Registry
   readonly mayIgnore: (tx: Executor) => Promise<boolean>
+  /** Closes what was found about requests that nobody makes any more. */
+  readonly unaskedFindings: (looked: readonly LookedAt[]) => readonly WritePart[]
+}
+
+interface DroppedRow extends LockedRow {
+  readonly told: boolean
+  readonly readied: string
 }
 
 /**
@@ -51,7 +61,8 @@ export interface ReleaseContext {
  * it is decided, or ignored, under the present configuration. Only the newest process does. Resolves with how
  * many events that were.
  */
-export async function releaseUnasked({ db, registry, mayIgnore }: ReleaseContext): Promise<number> {
+export async function releaseUnasked(context: ReleaseContext): Promise<number> {
+  const { db, registry, mayIgnore, unaskedFindings } = context
   const s = db.schema
   return db.transaction(
     async (tx) => {
@@ -63,11 +74,11 @@ export async function releaseUnasked({ db, registry, mayIgnore }: ReleaseContext
         return handler?.mirror === undefined && handler?.gather === undefined
       })
       if (unasked.length === 0 || !(await mayIgnore(tx))) return 0
-      const rows = await tx.query({
+      const rows = await tx.query<DroppedRow>({
         // what is looked at before the request, as everybody locks them
         text: `with k as (select * from unnest($1::text[], $2::text[]) as n(workflow, event_type)),
             due as materialized (
-              select f.order_id, f.source_id, f.kind, f.object_id
+              select f.order_id, f.source_id, f.kind, f.object_id, f.told
               from k join ${s}fetches f on f.workflow = k.workflow and f.event_type = k.event_type
               join ${s}looked_at l on l.order_id = f.order_id and l.source_id = f.source_id and l.kind = f.kind and l.object_id = f.object_id
               order by f.order_id, f.source_id, f.kind, f.object_id limit 500 for update of l, f skip locked),
@@ -77,12 +88,16 @@ export async function releaseUnasked({ db, registry, mayIgnore }: ReleaseContext
             gone as (
               delete from ${s}inbox_gathers g using due d where g.waiting and g.order_id = d.order_id and g.source_id = d.source_id
                 and g.kind = d.kind and g.object_id = d.object_id
-              returning g.event_key, g.received_on, g.attempts, g.deadline_at, g.waits_for, g.overdue)
-          insert into ${s}inbox_ready (event_key, received_on, attempts, deadline_at, waits_for, overdue)
-          select * from gone order by event_key on conflict (event_key) do nothing returning 1`,
+              returning g.event_key, g.received_on, g.attempts, g.deadline_at, g.waits_for, g.overdue),
+            readied as (
+              insert into ${s}inbox_ready (event_key, received_on, attempts, deadline_at, waits_for, overdue)
+              select * from gone order by event_key on conflict (event_key) do nothing returning 1)
+          select order_id, source_id, kind, object_id, told, (select count(*) from readied) as readied from due`,
         values: [unasked.map((each) => each.workflow), unasked.map((each) => each.event_type)],
       })
-      return rows.length
+      const findings = unaskedFindings(rows.filter(({ told }) => told).map(lookedAtOf))
+      if (findings.length > 0) await runParts(tx, findings)
+      return Number(rows[0]?.readied ?? 0)
     },
     { setup: keyedPlans },
   )

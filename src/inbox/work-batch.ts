@@ -7,6 +7,7 @@ import { reach } from '../core/failpoints.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import type { WritePart } from '../postgres/write-parts.ts'
 import type { InboxEvent } from '../workflow/event.ts'
 import { linkedOutcome } from '../workflow/caused-by.ts'
 import type { Name, OrderLedger } from '../workflow/order.ts'
@@ -16,7 +17,13 @@ import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-eve
 import type { Environment } from '../workflow/event.ts'
 import type { ApiVersions, FoundVersion } from './api-versions.ts'
 import { anyLooks, askParts, partAsks } from './ask-parts.ts'
-import { readAnswers, withCustomers, type Look, type ReadAnswers } from './answers.ts'
+import {
+  readAnswers,
+  withCustomers,
+  type Look,
+  type LookedAt,
+  type ReadAnswers,
+} from './answers.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
 import { BatchRow } from './batch-row.ts'
 import { isBeyond, isKnown, waitsFor } from './batch-judgements.ts'
@@ -52,6 +59,8 @@ export interface WorkContext extends OutboxWrites {
   readonly environment: Environment
   /** Whether this process is the newest of its configuration, held until the transaction ends. */
   readonly mayIgnore: (tx: Executor) => Promise<boolean>
+  /** Closes what was found about requests that nobody makes any more. */
+  readonly unaskedFindings: (looked: readonly LookedAt[]) => readonly WritePart[]
   readonly limits: Limits
   readonly signals: Signals
   /** Names this worker in batch rows and decisions. */

@@ -66,7 +66,8 @@ export interface MirrorHandler<
   readonly object: (input: { readonly event: Event }) => Name
   /**
    * Asks the provider. Resolves with the object as it is now (plain JSON), or null where there is none (any
-   * more). Called outside every transaction, perhaps once for many events; what it throws is asked again later.
+   * more); anything else is a failed request. Called outside every transaction, perhaps once for many events;
+   * what it throws is asked again later.
    */
   readonly fetch: (input: FetchInput<Api>) => Promise<Current | null>
   /** The id of the provider's customer whose linked subject `decide` needs. Pure. */

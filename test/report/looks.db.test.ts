@@ -5,6 +5,7 @@ import type { Style } from '../../src/cli/output.ts'
 import { runUpkeep } from '../../src/compose/upkeep.ts'
 import { defaultLimits } from '../../src/core/limits.ts'
 import { partsOf } from '../../src/hookledger.ts'
+import { tellOverdue } from '../../src/inbox/gather/overdue.ts'
 import { releaseUnasked, rescueGathers } from '../../src/inbox/gather-net.ts'
 import { runBatch, type RunReport } from '../../src/inbox/run-batch.ts'
 import { replayEvent } from '../../src/inbox/replay.ts'
@@ -151,6 +152,27 @@ describe('an event that waits for an answer', () => {
 })
 
 describe('a workflow that looks at nothing any more', () => {
+  it('closes what a person was told of such a request, and nothing of other requests', async () => {
+    await deliver(look('evt_1'), probe('ask', { id: 'evt_2', order: 'o2' }))
+    const gathering = await partsOf(bench.hookledger).gatherContext()
+    await bench.rows(`update fetches set asked_at = now() - interval '2 hours'`)
+    expect(await tellOverdue(gathering)).toBe(2)
+    const { registry } = work
+    const [plans] = [...registry.workflows.values()]
+    const handlers = new Map([...(plans?.handlers ?? [])].filter(([type]) => type !== 'look'))
+    const newer = { workflows: new Map([['plans', { ...plans, handlers }]]) } as never
+    const context = { ...work, registry: newer, mayIgnore: () => Promise.resolve(true) }
+    expect(await releaseUnasked(context)).toBe(1)
+    expect(
+      await bench.rows(
+        `select order_id, state, closed_because from findings where kind = 'fetch_overdue' order by order_id`,
+      ),
+    ).toEqual([
+      { order_id: 'o1', state: 'closed', closed_because: 'nobody asks for it any more' },
+      { order_id: 'o2', state: 'open', closed_because: null },
+    ])
+  })
+
   it('lets go of what waits for its requests: it is ignored under the present configuration', async () => {
     await deliver(look('evt_1'), look('evt_2'))
     expect(await releaseUnasked(work)).toBe(0)

@@ -49,7 +49,7 @@ export async function makeRequest(
     return answeredWith(ctx, fetch, await withDeadline(ctx, fetch, api, underWay))
   } catch (error) {
     if (error instanceof Stopped) return { kind: 'released' }
-    return outcomeOf(fetch, failureOf(error, api))
+    return outcomeOf(fetch, failureOf(error, api), settings.maxRetryMs)
   }
 }
 
@@ -137,7 +137,39 @@ function answeredWith(ctx: GatherContext, fetch: LeasedFetch, value: unknown): F
   }
   const content = ctx.reading.parse(body)
   if (!content.readable) return failed(`the answer is ${content.reason}`)
+  const lost = lostIn(value, content.value['value'], isMirror)
+  if (lost !== null) return failed(lost)
   return { kind: 'answered', isFound: !isMirror || value !== null, body }
+}
+
+/** Why an answer is not what it would be read as; null: it is. An object must be gone only where the code says so. */
+function lostIn(value: unknown, kept: unknown, isMirror: boolean): string | null {
+  if (value === null || value === undefined) return null
+  const asks = isMirror ? 'fetch' : 'gather'
+  const wanted = isMirror ? 'the object as plain data, or null where there is none' : 'plain data'
+  const isHollow =
+    typeof kept === 'object' &&
+    kept !== null &&
+    !Array.isArray(kept) &&
+    Object.keys(kept).length === 0 &&
+    !isPlain(value)
+  if (kept === undefined || kept === null || isHollow)
+    return `${asks} answered ${wordFor(value)}, of which JSON keeps nothing: return ${wanted}`
+  if (isMirror && typeof kept !== 'object')
+    return `fetch answered ${wordFor(value)}: return ${wanted}`
+  return null
+}
+
+function isPlain(value: unknown): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** What it is, never what it says. */
+function wordFor(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return `a ${typeof value}`
+  const name: unknown = value.constructor?.name
+  return typeof name === 'string' && /^\w{1,60}$/.test(name) ? `a value of ${name}` : 'an object'
 }
 
 function failed(text: string): FetchOutcome {
@@ -147,8 +179,15 @@ function failed(text: string): FetchOutcome {
 function outcomeOf(
   fetch: LeasedFetch,
   failure: FetchFailure & { readonly text: string },
+  longestMs: number,
 ): FetchOutcome {
   const { text } = failure
+  if (failure.kind === 'later') {
+    const asked: unknown = failure.retryAfterMs
+    // no answer can put a request off for longer than the longest pause
+    const retryAfterMs = typeof asked === 'number' && asked >= 0 ? Math.min(asked, longestMs) : null
+    return { kind: 'failed', failure: { ...failure, retryAfterMs }, text: text.slice(0, 300) }
+  }
   if (failure.kind !== 'gone') return { kind: 'failed', failure, text: text.slice(0, 300) }
   if (fetch.handler.mirror !== undefined)
     return { kind: 'answered', isFound: false, body: Buffer.from('{"value":null}') }
@@ -161,15 +200,26 @@ export function failureOf(
   error: unknown,
   api: ProviderApi | undefined,
 ): FetchFailure & { readonly text: string } {
+  try {
+    return meaningOf(error, api)
+  } catch {
+    // what was thrown is the workflow's, and its fields may throw themselves
+    return unreadable
+  }
+}
+
+const unreadable = { kind: 'unknown', text: 'a failure that its source cannot read' } as const
+
+function meaningOf(
+  error: unknown,
+  api: ProviderApi | undefined,
+): FetchFailure & { readonly text: string } {
   if (error instanceof TooLate) return later(error.message)
   if (isRetryAfter(error))
     return { ...later('asked to come back later'), retryAfterMs: error.delayMs }
   if (api !== undefined) {
-    try {
-      return api.failureOf(error)
-    } catch {
-      return { kind: 'unknown', text: 'a failure that its source cannot read' }
-    }
+    const failure: unknown = api.failureOf(error)
+    return isFailure(failure) ? failure : unreadable
   }
   const name = error instanceof Error && /^\w{1,60}$/.test(error.name) ? error.name : 'error'
   // fetch() of Node says no more than this of a connection that failed
@@ -178,10 +228,18 @@ export function failureOf(
   return { kind: 'unknown', text: `${name} in the code that asks` }
 }
 
+const failureKinds: ReadonlySet<string> = new Set(['gone', 'later', 'refused', 'unknown'])
+
+function isFailure(value: unknown): value is FetchFailure & { readonly text: string } {
+  if (typeof value !== 'object' || value === null) return false
+  const { kind, text } = value as Record<string, unknown>
+  return typeof kind === 'string' && failureKinds.has(kind) && typeof text === 'string'
+}
+
 function isRetryAfter(error: unknown): error is RetryAfter {
   return (
     error instanceof Error &&
-    error.constructor.name === 'RetryAfter' &&
+    error.constructor?.name === 'RetryAfter' &&
     typeof (error as RetryAfter).delayMs === 'number'
   )
 }

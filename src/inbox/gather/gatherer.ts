@@ -6,11 +6,12 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { reach } from '../../core/failpoints.ts'
 import { describeDatabaseError } from '../../postgres/sqlstate.ts'
 import { makeRequest, RequestsUnderWay } from './call.ts'
-import type { FinishedFetch, GatherContext, LeasedFetch } from './gather-context.ts'
+import type { GatherContext, LeasedFetch } from './gather-context.ts'
 import { tellSettled } from './gather-signals.ts'
 import { dueAccounts, leaseFetches } from './lease.ts'
+import { Outcomes } from './outcomes.ts'
 import { tellOverdue } from './overdue.ts'
-import { oneOfEach, settleFetches, type SettleReport } from './settle.ts'
+import { settleFetches } from './settle.ts'
 
 /** The gather role of one process. */
 export interface Gatherer {
@@ -38,8 +39,6 @@ const maxIdleMs = 1000
 const soonMs = 1000
 /** How often overdue requests are looked for. */
 const sweepEveryMs = 5000
-/** Answers written in one transaction at most. */
-const settledAtOnce = 50
 /** Requests are ended so long before the bound of a stop that their outcomes can be written. */
 const writingMs = 1500
 /** How often somebody who waits for the request of another looks again. */
@@ -60,7 +59,7 @@ export function createGatherer(ctx: GatherContext): Gatherer {
 class Rounds {
   readonly #ctx: GatherContext
   readonly #requests = new RequestsUnderWay()
-  #finished: FinishedFetch[] = []
+  readonly #outcomes = new Outcomes()
   #underWay = 0
   #after: number | undefined
   #sweptAt = performance.now()
@@ -130,8 +129,7 @@ class Rounds {
   async #run(isOver: (isIdle: boolean) => boolean): Promise<void> {
     let idleMs = minIdleMs
     for (;;) {
-      const isEmpty = this.#underWay === 0 && this.#finished.length === 0
-      if (this.#stopping && isEmpty) return
+      if (this.#stopping && this.#isEmpty()) return
       this.#woken = false
       let waitMs: number | null
       try {
@@ -147,22 +145,17 @@ class Rounds {
         )
         continue
       }
-      const nowEmpty = this.#underWay === 0 && this.#finished.length === 0
+      const nowEmpty = this.#isEmpty()
       const isIdle = waitMs === null || waitMs > soonMs
       if (isOver(isIdle && nowEmpty && !this.#woken)) return
-      if (
-        waitMs === 0 ||
-        this.#woken ||
-        this.#finished.length > 0 ||
-        (this.#stopping && nowEmpty)
-      ) {
+      if (waitMs === 0 || this.#woken || !this.#outcomes.isEmpty || (this.#stopping && nowEmpty)) {
         idleMs = minIdleMs
         continue
       }
       const pauseMs = Math.min(waitMs ?? idleMs, maxIdleMs) * (0.75 + Math.random() / 2)
       const leftMs = this.#until - performance.now()
       await this.#idle(leftMs > 0 ? Math.min(pauseMs, leftMs) : pauseMs)
-      if (this.#woken || this.#finished.length > 0) idleMs = minIdleMs
+      if (this.#woken || !this.#outcomes.isEmpty) idleMs = minIdleMs
       else idleMs = Math.min(maxIdleMs, idleMs * 2)
     }
   }
@@ -174,7 +167,7 @@ class Rounds {
     await this.#settle()
     await this.#sweep()
     const most = this.#stopping ? 0 : this.#ctx.settings.concurrency - this.#underWay
-    if (most <= 0) return this.#finished.length > 0 ? 0 : maxIdleMs
+    if (most <= 0) return this.#outcomes.isEmpty ? maxIdleMs : 0
     const due = await dueAccounts(this.#ctx)
     if (!due.some(({ dueInMs }) => dueInMs <= 0)) {
       const waits = due.map(({ dueInMs }) => dueInMs)
@@ -188,20 +181,14 @@ class Rounds {
   }
 
   async #settle(): Promise<void> {
-    const [now, rest] = oneOfEach(this.#finished, settledAtOnce)
-    if (now.length === 0) return
-    this.#finished = rest
-    try {
-      this.#tell(await settleFetches(this.#ctx, now), now.length)
-    } catch (error) {
-      this.#finished = [...now, ...this.#finished]
-      throw error
-    }
+    const written = await this.#outcomes.write(this.#ctx)
+    if (written === null) return
+    this.#ended += written.requests
+    tellSettled(this.#ctx.signals, written.report)
   }
 
-  #tell(report: SettleReport, ended: number): void {
-    this.#ended += ended
-    tellSettled(this.#ctx.signals, report)
+  #isEmpty(): boolean {
+    return this.#underWay === 0 && this.#outcomes.isEmpty
   }
 
   async #sweep(): Promise<void> {
@@ -219,14 +206,14 @@ class Rounds {
       void makeRequest(this.#ctx, fetch, this.#requests).then(async (outcome) => {
         await atStep('G3')
         this.#underWay--
-        this.#finished.push({ fetch, outcome })
+        this.#outcomes.add({ fetch, outcome })
         this.#interrupt?.()
       })
     }
   }
 
   #idle(ms: number): Promise<void> {
-    if (this.#finished.length > 0 || this.#woken) return Promise.resolve()
+    if (!this.#outcomes.isEmpty || this.#woken) return Promise.resolve()
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer)

@@ -76,11 +76,10 @@ async function leaseIn(
   const { db, settings } = ctx
   const s = db.schema
   const all = await readDue(ctx, tx)
-  // who asks for certain events does not wait for their time
-  const due = rotated(
-    request.only === undefined ? all : all.map((each) => ({ ...each, dueInMs: 0 })),
-    request.after,
-  )
+  const due =
+    request.only === undefined
+      ? rotated(all, request.after)
+      : await waitedFor(ctx, tx, all, request.only)
   if (due.length === 0) return { leased: [], waitMs: null }
   const names = due.flatMap(budgetsOf)
   const guess = dealShares(due, await readBudgets(s, tx, names, settings), settings, request.most)
@@ -122,8 +121,8 @@ async function leaseIn(
     identities,
     allowances,
   })
-  const isFull = within.length < request.most && within.length === sum(shares)
-  return { leased, waitMs: isFull || within.length === request.most ? 0 : guess.waitMs }
+  // an account may have had less than its share: whoever looks again deals out what was left
+  return { leased, waitMs: leased.length > 0 ? 0 : guess.waitMs }
 }
 
 function budgetsOf({ sourceId, identity }: DueAccount): string[] {
@@ -150,8 +149,19 @@ function withinShares(
   })
 }
 
-function sum(shares: ReadonlyMap<number, number>): number {
-  return [...shares.values()].reduce((total, each) => total + each, 0)
+/** The accounts of what these events wait for: who asks for certain events does not wait for their time. */
+async function waitedFor(
+  { db }: GatherContext,
+  tx: Executor,
+  all: readonly DueAccount[],
+  keys: readonly bigint[],
+): Promise<readonly DueAccount[]> {
+  const rows = await tx.query<{ source_id: number }>({
+    text: `select distinct source_id from ${db.schema}inbox_gathers where event_key = any ($1::bigint[]) and waiting`,
+    values: [keys.map(String)],
+  })
+  const accounts = new Set(rows.map((row) => row.source_id))
+  return all.flatMap((each) => (accounts.has(each.sourceId) ? [{ ...each, dueInMs: 0 }] : []))
 }
 
 interface TakenRow extends LockedRow {

@@ -16,13 +16,18 @@ interface OverdueRow extends LockedRow {
   readonly last_error: string | null
 }
 
-/** The statement that finds them, exported so that its plan can be asserted. */
+/**
+ * The statement that finds them, exported so that its plan can be asserted. With the lock of what is looked at,
+ * an answer that comes meanwhile is written after this, and sees the finding that it closes.
+ */
 export function overdueStatement(s: string): string {
   return `select f.order_id, f.source_id, f.kind, f.object_id, f.attempts, f.asked_at, f.last_error,
       s.provider, s.provider_account, s.environment
     from ${s}fetches f join ${s}sources s on s.source_id = f.source_id
+    join ${s}looked_at l on l.order_id = f.order_id and l.source_id = f.source_id and l.kind = f.kind
+      and l.object_id = f.object_id
     where not f.told and f.asked_at <= statement_timestamp() - $1::double precision * interval '1 millisecond'
-    order by f.asked_at limit ${atOnce} for update of f skip locked`
+    order by f.asked_at limit ${atOnce} for update of f, l skip locked`
 }
 
 /** Tells of what is overdue. Answers how many there were. */

@@ -19,6 +19,7 @@ import {
   type BudgetChange,
 } from './budget-rows.ts'
 import type { FinishedFetch, GatherContext, GatherSettings, LeasedFetch } from './gather-context.ts'
+import { lookedAtOf, type LockedRow } from './due.ts'
 import { gatherSetup, keyValues } from './lease.ts'
 
 /** A request that failed, and when it is made again. */
@@ -89,13 +90,21 @@ async function settleIn(
   const breakers = await settleBudgets(ctx, tx, finished)
   // before anything of the fetches' rows: a worker that asks holds these first
   const fetches = finished.map((each) => each.fetch)
-  await tx.query({ text: lockLookedAtStatement(s), repeated: true, values: keyValues(fetches) })
+  const locked = await tx.query<LockedRow & { readonly sent: string }>({
+    text: lockLookedAtStatement(s),
+    repeated: true,
+    values: keyValues(fetches),
+  })
+  const sent = new Map(locked.map((row) => [lookKey(lookedAtOf(row)), BigInt(row.sent)]))
   const answered = finished.filter((each): each is Answered => each.outcome.kind === 'answered')
   const failed = finished.flatMap((each) => failedFetch(each, ctx))
   const released = finished.flatMap(({ fetch, outcome }) =>
     outcome.kind === 'released' ? [fetch] : [],
   )
-  const refused = failed.filter(({ kind }) => kind === 'refused')
+  // what a request was refused that somebody has made again meanwhile is not news
+  const refused = failed.filter(
+    ({ kind, fetch }) => kind === 'refused' && sent.get(lookKey(fetch)) === fetch.number,
+  )
   const counts = await runParts(
     tx,
     [
@@ -117,14 +126,15 @@ async function settleIn(
   return { readied: counts.get('readied') ?? 0, answered: answered.length, failed, breakers }
 }
 
-/** Whether a person may have been told of it. */
-function mayBeTold({ attempts, ageMs }: LeasedFetch, settings: GatherSettings): boolean {
-  return attempts > 0 || ageMs + settings.leaseMs >= settings.overdueMs
+/** Whether a person may have been told of it, however long its outcome could not be written. */
+function mayBeTold({ attempts, ageMs, leasedAt }: LeasedFetch, settings: GatherSettings): boolean {
+  const heldMs = performance.now() - leasedAt
+  return attempts > 0 || ageMs + heldMs + settings.leaseMs >= settings.overdueMs
 }
 
 /** The statement that locks what answers are about, exported so that its plan can be asserted. */
 export function lockLookedAtStatement(s: string): string {
-  return `select 1 from unnest($1::text[], $2::integer[], $3::text[], $4::text[]) as k(order_id, source_id, kind, object_id)
+  return `select l.order_id, l.source_id, l.kind, l.object_id, l.sent from unnest($1::text[], $2::integer[], $3::text[], $4::text[]) as k(order_id, source_id, kind, object_id)
     join ${s}looked_at l on l.order_id = k.order_id and l.source_id = k.source_id and l.kind = k.kind and l.object_id = k.object_id
     order by l.order_id, l.source_id, l.kind, l.object_id for update of l`
 }
@@ -162,10 +172,11 @@ function answeredParts(s: string, answered: readonly Answered[]): WritePart[] {
       fetched as (
         delete from ${s}fetches f using answers n where ${sameObject('f', 'n')} and f.wanted <= n.number returning 1),
       again as (
-        update ${s}fetches f set leased_until = null, due_at = statement_timestamp(), asked_at = statement_timestamp(),
-          attempts = 0, last_error = null, told = false
+        update ${s}fetches f set asked_at = statement_timestamp(), attempts = 0, last_error = null, told = false,
+          leased_until = case when l.sent = n.number then null else f.leased_until end,
+          due_at = case when l.sent = n.number then statement_timestamp() else f.due_at end
         from answers n join ${s}looked_at l on ${sameObject('l', 'n')}
-        where ${sameObject('f', 'n')} and f.wanted > n.number and l.sent = n.number
+        where ${sameObject('f', 'n')} and f.wanted > n.number
         returning 1),
       answered_waits as (
         update ${s}inbox_gathers g set waiting = false from answers n

@@ -8,6 +8,7 @@ import type {
 import { leaseFetches } from '../../../src/inbox/gather/lease.ts'
 import { oneOfEach, settleFetches, type SettleReport } from '../../../src/inbox/gather/settle.ts'
 import { createGatherBench, type GatherBench } from '../../support/gather-bench.ts'
+import { probe } from '../../support/probe.ts'
 
 let bench: GatherBench
 let ctx: GatherContext
@@ -159,6 +160,83 @@ describe('what an answer must be', () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     expect(await failureOf(circle)).toMatch(/no plain data/)
+  })
+
+  const looked = async (plan: string, answer: unknown): Promise<FinishedFetch['outcome']> => {
+    await bench.reset()
+    bench.provider.answer = () => answer
+    await bench.ask(bench.look(plan))
+    const finished = await request(await take())
+    await settle(finished)
+    return finished.outcome
+  }
+
+  it.each([
+    ['a function', () => 1, 'fetch answered a function, of which JSON keeps nothing: return'],
+    ['a symbol', Symbol('plan'), 'fetch answered a symbol, of which JSON keeps nothing: return'],
+    ['no number', NaN, 'fetch answered a number, of which JSON keeps nothing: return'],
+    ['no end', Infinity, 'fetch answered a number, of which JSON keeps nothing: return'],
+    [
+      'what calls itself nothing',
+      { status: 'active', toJSON: () => null },
+      'fetch answered a value of Object, of which JSON keeps nothing: return',
+    ],
+    [
+      'what calls itself undefined',
+      { status: 'active', toJSON: () => undefined },
+      'fetch answered a value of Object, of which JSON keeps nothing: return',
+    ],
+    [
+      'an answer that nobody has read',
+      new Response('{"status":"active"}'),
+      'fetch answered a value of Response, of which JSON keeps nothing: return',
+    ],
+    [
+      'a map',
+      new Map([['status', 'active']]),
+      'fetch answered a value of Map, of which JSON keeps nothing: return',
+    ],
+    ['a text', 'active', 'fetch answered a string: return the object as plain data, or null'],
+    ['an empty text', '', 'fetch answered a string: return the object as plain data, or null'],
+    ['zero', 0, 'fetch answered a number: return the object as plain data, or null'],
+    ['false', false, 'fetch answered a boolean: return the object as plain data, or null'],
+    ['a moment', new Date(0), 'fetch answered a value of Date: return the object as plain data'],
+  ])('is an object, or null: never %s, which would end access', async (_, answer, error) => {
+    expect(await looked('p1', answer)).toMatchObject({
+      kind: 'failed',
+      failure: { kind: 'unknown' },
+      text: expect.stringContaining(error),
+    })
+    expect(await evidence()).toEqual([])
+    expect(await bench.rows('select state from orders')).toEqual([])
+  })
+
+  it('may be an object of a class, one that says itself what it is in JSON, or null', async () => {
+    class Plan {
+      readonly status = 'active'
+    }
+    const spoken = { toJSON: () => ({ status: 'late' }) }
+    for (const answer of [new Plan(), spoken, Object.assign(Object.create(null), { a: 1 }), {}, []])
+      expect(await looked('p1', answer)).toMatchObject({ kind: 'answered', isFound: true })
+    expect(await looked('p1', null)).toMatchObject({ kind: 'answered', isFound: false })
+  })
+
+  it('is anything that JSON can hold where it was gathered, and nothing else', async () => {
+    const found = async (value: unknown): Promise<unknown> => {
+      await bench.reset()
+      await bench.ask(probe('ask', { order: 'o1' }))
+      const fetch = await take()
+      const handler = { ...fetch.handler, gather: () => Promise.resolve(value) }
+      return (await request({ ...fetch, handler } as LeasedFetch)).outcome
+    }
+    for (const value of ['text', 0, false, null, undefined, [], { a: 1 }])
+      expect(await found(value)).toMatchObject({ kind: 'answered', isFound: true })
+    for (const value of [() => 1, NaN, new Map()]) {
+      expect(await found(value)).toMatchObject({
+        kind: 'failed',
+        text: expect.stringMatching(/^gather answered .* of which JSON keeps nothing/),
+      })
+    }
   })
 
   it('keeps a bigint exact, and text that only JSON can hold', async () => {

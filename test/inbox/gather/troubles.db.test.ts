@@ -1,8 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { GatherContext } from '../../../src/inbox/gather/gather-context.ts'
+import { RetryAfter } from '../../../src/core/errors.ts'
+import { failureOf, makeRequest, RequestsUnderWay } from '../../../src/inbox/gather/call.ts'
+import type {
+  FinishedFetch,
+  GatherContext,
+  LeasedFetch,
+} from '../../../src/inbox/gather/gather-context.ts'
 import { createGatherer, type Gatherer } from '../../../src/inbox/gather/gatherer.ts'
+import { leaseFetches } from '../../../src/inbox/gather/lease.ts'
 import { tellOverdue } from '../../../src/inbox/gather/overdue.ts'
+import { settleFetches } from '../../../src/inbox/gather/settle.ts'
 import { away, Refusal } from '../../support/asked-provider.ts'
 import { createGatherBench, type GatherBench } from '../../support/gather-bench.ts'
 import { until } from '../../support/probe.ts'
@@ -168,6 +176,145 @@ describe('a request that needs a person', () => {
     ])
     await once()
     expect(await findings()).toMatchObject([{ state: 'closed' }, { state: 'closed' }])
+  })
+})
+
+describe('who comes too late', () => {
+  const request = async (fetch: LeasedFetch): Promise<FinishedFetch> => ({
+    fetch,
+    outcome: await makeRequest(ctx, fetch, new RequestsUnderWay()),
+  })
+  const take = async (): Promise<LeasedFetch> => {
+    const { leased } = await leaseFetches(ctx, { most: 10 })
+    expect(leased).toHaveLength(1)
+    return leased[0] as LeasedFetch
+  }
+
+  it('tells nobody of a refusal where the request was made again meanwhile', async () => {
+    bench.provider.answer = () => {
+      throw new Refusal({ kind: 'refused', text: 'HTTP 401' })
+    }
+    await bench.ask(bench.look('p1'))
+    const old = await request(await take())
+    await bench.later(1000)
+    bench.provider.answer = () => ({ status: 'active' })
+    await settleFetches(ctx, [await request(await take())])
+    await settleFetches(ctx, [old])
+    expect(await findings()).toEqual([])
+  })
+
+  it('leaves what somebody asked for later to be told again, since its finding is closed', async () => {
+    await bench.ask(bench.look('p1'))
+    bench.provider.answer = () => ({ status: 'active' })
+    const slow = await request(await take())
+    await bench.ask(bench.look('p1'))
+    await bench.later(3_600_000)
+    await take()
+    expect(await tellOverdue(ctx)).toBe(1)
+    await settleFetches(ctx, [{ ...slow, fetch: { ...slow.fetch, ageMs: 3_600_000 } }])
+    expect(await findings()).toMatchObject([{ state: 'closed' }])
+    expect(
+      await bench.rows('select leased_until is not null as leased, told from fetches'),
+    ).toEqual([{ leased: true, told: false }])
+    await bench.later(3_600_000)
+    expect(await tellOverdue(ctx)).toBe(1)
+    expect(await findings()).toMatchObject([{ state: 'open' }])
+  })
+
+  it('closes a finding that is being opened while the answer is written', async () => {
+    bench.provider.answer = () => ({ status: 'active' })
+    await bench.ask(bench.look('p1'))
+    await bench.later(3_600_000)
+    const answer = await request(await take())
+    const [opening, open] = held()
+    const [found, tell] = held()
+    const slow: GatherContext = {
+      ...ctx,
+      db: {
+        ...ctx.db,
+        transaction: (work, options) =>
+          ctx.db.transaction(work, {
+            ...options,
+            beforeCommit: async () => {
+              tell()
+              await opening
+            },
+          }),
+      },
+    }
+    const telling = tellOverdue(slow)
+    await found
+    const settling = settleFetches(ctx, [answer])
+    await until(
+      () =>
+        bench.rows(
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        ),
+      (waiting) => waiting.length > 0,
+    )
+    open()
+    expect(await telling).toBe(1)
+    await settling
+    expect(await findings()).toMatchObject([{ state: 'closed' }])
+  })
+})
+
+describe('what a source says of a failure', () => {
+  const odd = async (failureOf: unknown): Promise<unknown> => {
+    bench.provider.answer = away
+    await bench.ask(bench.look('p1'))
+    await createGatherer({
+      ...ctx,
+      apiOf: () => ({ ...bench.provider.calls, failureOf: failureOf as never }),
+    }).drain(performance.now())
+    return told.at(-1)?.detail
+  }
+
+  it('counts for nothing where it is no such word', async () => {
+    expect(await odd(() => undefined)).toMatchObject({
+      kind: 'unknown',
+      error: 'a failure that its source cannot read',
+    })
+  })
+
+  it('is not read from what throws when it is read', () => {
+    const strange = Object.defineProperty(new Error('x'), 'constructor', { value: undefined })
+    const worse = new Proxy(
+      {},
+      {
+        getPrototypeOf: () => {
+          throw new Error('secret')
+        },
+      },
+    )
+    for (const error of [strange, worse, null, undefined, 'sk_live_1']) {
+      for (const api of [bench.provider.calls, undefined]) {
+        expect(failureOf(error, api)).toMatchObject({ kind: 'unknown' })
+        expect(failureOf(error, api).text).not.toMatch(/secret|sk_live/)
+      }
+    }
+  })
+
+  it('is no time where it is no number', async () => {
+    for (const delayMs of [Number.NaN, -5, '60000' as never]) {
+      bench.provider.reset()
+      await bench.reset()
+      bench.provider.answer = () => {
+        throw new RetryAfter(delayMs)
+      }
+      await bench.ask(bench.look('p1'))
+      await once()
+      expect((await waits()).in_ms).toBeLessThanOrEqual(1000)
+    }
+  })
+
+  it('puts nothing off for longer than the longest pause', async () => {
+    const said = { kind: 'later', isRateLimit: true, retryAfterMs: 1e15, text: 'HTTP 429' }
+    expect(await odd(() => said)).toMatchObject({ kind: 'later', nextInMs: 300_000 })
+    const [budget] = await bench.rows<{ ms: number }>(
+      `select max(extract(epoch from closed_until - clock_timestamp()) * 1000)::float8 as ms from fetch_budgets`,
+    )
+    expect(budget?.ms).toBeLessThanOrEqual(300_000)
   })
 })
 
