@@ -250,7 +250,7 @@ async function open(
   const db = parts.database()
   const executor = appExecutor(tx)
   const { id: installationId } = await parts.installation(executor)
-  await parts.knowStates(executor, workflow)
+  await parts.registration.knowStates(executor, workflow)
   return openOrder(
     {
       db,

@@ -83,7 +83,7 @@ async function rows<R extends object>(text: string): Promise<R[]> {
 
 describe('the shop with separate roles', () => {
   it('starts as each of them, with nothing to warn of', async () => {
-    expect((await partsOf(receiver).check()).warnings).toEqual([])
+    expect((await partsOf(receiver).registration.check()).warnings).toEqual([])
     const { warnings } = await partsOf(worker).register()
     expect(warnings.filter((message) => !message.includes('workflow'))).toEqual([])
   })
