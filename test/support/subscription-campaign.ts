@@ -6,7 +6,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { installFailpoints } from '../../src/core/failpoints.ts'
 import { createRandom, type Random } from '../../src/testing/stripe-double/random.ts'
-import { wrongAfterPass, wrongAfterPlay } from './subscription-judging.ts'
+import {
+  goneUntold,
+  orderOfLife,
+  wrongAfterADay,
+  wrongAfterPass,
+  wrongAfterPlay,
+} from './subscription-judging.ts'
 import {
   createSubscriptionProof,
   fastGather,
@@ -91,6 +97,11 @@ export async function proveSubscriptions(
     const changes = changesBetween(before, await settledState(proof.pool))
     wrong.push(...changes.map((line) => `second pass: ${line}`))
   }
+  const untold = goneUntold(proof, played)
+  if (wrong.length === 0 && untold.length > 0) {
+    await passADay(proof, untold.map(orderOfLife))
+    wrong.push(...(await proof.pass()), ...(await wrongAfterADay(proof, played)))
+  }
   return {
     wrong: wrong.map((line) => `world ${name}: ${line}`),
     events: played.sent.length,
@@ -98,6 +109,15 @@ export async function proveSubscriptions(
     healed,
     slept: slept(),
   }
+}
+
+/** Nobody looked at these orders' objects for a day. */
+async function passADay(proof: SubscriptionProof, orders: readonly string[]): Promise<void> {
+  await proof.pool.query(
+    `update looked_at set answered_at = answered_at - interval '25 hours',
+       checked_at = checked_at - interval '25 hours' where order_id = any ($1)`,
+    [orders],
+  )
 }
 
 /** By this chance a gatherer falls asleep with an answer in hand, until others took its request over. */

@@ -58,8 +58,8 @@ export async function wrongAfterPass(
   const ends = await actualEnds(proof.pool)
   const toldLast = lastTold(proof, played)
   for (const life of played.world.lives) {
-    // no list shows what is gone: only who was told, or looks again after a day, can know
-    if (life.steps.at(-1)?.object === null && !toldLast.has(life)) continue
+    // only who was told, or looks again after a day, can know: that is judged then
+    if (isGoneUntold(life, toldLast)) continue
     wrong.push(
       ...differences(
         orderOfLife(life),
@@ -67,6 +67,39 @@ export async function wrongAfterPass(
         expectedEnd(life, () => true),
       ),
     )
+  }
+  return wrong
+}
+
+/** Lives that ended with a deletion that nobody told: no list shows what is gone. */
+export function goneUntold(proof: SubscriptionProof, played: PlayedWorld): readonly Life[] {
+  const toldLast = lastTold(proof, played)
+  return played.world.lives.filter((life) => isGoneUntold(life, toldLast))
+}
+
+function isGoneUntold(life: Life, toldLast: ReadonlySet<Life>): boolean {
+  return life.steps.at(-1)?.object === null && !toldLast.has(life)
+}
+
+/** What was wrong after a pass a day later: what was ever looked at is found gone; the rest never gave access. */
+export async function wrongAfterADay(
+  proof: SubscriptionProof,
+  played: PlayedWorld,
+): Promise<string[]> {
+  const wrong = await wrongTables(proof, played, true)
+  const ends = await actualEnds(proof.pool)
+  const heardOf = new Set(
+    [...played.told.values()]
+      .filter(({ body }) => proof.looksAt(body.type))
+      .map(({ life }) => life),
+  )
+  for (const life of goneUntold(proof, played)) {
+    const order = orderOfLife(life)
+    const is = ends.get(order)
+    const must = expectedEnd(life, () => true)
+    // of these nobody can know more than that invoices were paid: their state stays the first one
+    if (heardOf.has(life)) wrong.push(...differences(order, is, must))
+    else if (is !== undefined) wrong.push(...differences(order, is, { ...must, state: is.state }))
   }
   return wrong
 }
