@@ -237,6 +237,90 @@ describe('a look at a subscription', () => {
     expect(plain.items.data[0]?.price.unit_amount_decimal).toBe('2000')
   })
 
+  test('says since when it is unpaid, by its invoices, however often its period moved on', async () => {
+    await using served = await serveWithClient()
+    const { double } = served
+    const { id, items } = subscribed(served)
+    expect(await look(served, id)).not.toHaveProperty('unpaid_since')
+    const january = items.data[0]!.current_period_end
+    const periodOf = (each: Stripe.Subscription): number => each.items.data[0]!.current_period_start
+    const first = double.renewSubscription(id, { outcome: 'failed' })
+    expect(periodOf(first)).toBe(january)
+    expect(await look(served, id)).toMatchObject({ status: 'past_due', unpaid_since: january })
+    const second = double.renewSubscription(id, { outcome: 'failed' })
+    expect(periodOf(second)).toBeGreaterThan(january)
+    expect(await look(served, id)).toMatchObject({ status: 'past_due', unpaid_since: january })
+    await served.double.payInvoice(second.latest_invoice as string)
+    await served.double.payInvoice(first.latest_invoice as string)
+    const third = double.renewSubscription(id, { outcome: 'failed' })
+    expect(await look(served, id)).toMatchObject({ unpaid_since: periodOf(third) })
+  })
+
+  const invoices = {
+    paid: { id: 'in_p', created: 900, status: 'paid', total: 2000, lines: { data: [] } },
+    nothing: { id: 'in_0', created: 950, status: 'paid', total: 0, lines: { data: [] } },
+    advance: {
+      id: 'in_a',
+      created: 200_000,
+      status: 'open',
+      total: 2000,
+      lines: {
+        data: [
+          { period: { start: 100, end: 199_000 } },
+          { period: { start: 199_990, end: 290_000 } },
+        ],
+      },
+    },
+    arrears: {
+      id: 'in_b',
+      created: 300_000,
+      status: 'uncollectible',
+      total: 2000,
+      lines: { data: [{ period: { start: 100, end: 299_950 } }] },
+    },
+    bare: { id: 'in_e', created: 350_000, status: 'open', total: 2000, lines: { data: [] } },
+    draft: { id: 'in_d', created: 400_000, status: 'draft', total: 2000, lines: { data: [] } },
+    void: { id: 'in_v', created: 500, status: 'void', total: 2000, lines: { data: [] } },
+  }
+
+  test.each([
+    ['of an invoice in advance, the period that it bills', ['draft', 'advance', 'paid'], 199_990],
+    ['of one that bills what was used, the end of that', ['arrears', 'paid', 'advance'], 299_950],
+    ['of one without lines, its own moment', ['bare', 'paid'], 350_000],
+    ['of several, the oldest since the last paid one', ['arrears', 'advance', 'paid'], 199_990],
+    ['an invoice about nothing pays for nothing', ['arrears', 'nothing', 'advance'], 199_990],
+    ['a voided one is owed by nobody', ['void', 'paid', 'advance'], null],
+    ['nothing, where the newest is paid', ['paid', 'advance'], null],
+    ['nothing, where there is none', [], null],
+  ] as const)('unpaid since: %s', async (_, names, since) => {
+    await using served = await serveWithClient()
+    const { id } = subscribed(served)
+    served.double.renewSubscription(id, { outcome: 'failed' })
+    served.double.fault({
+      match: { path: /invoices/ },
+      respond: {
+        status: 200,
+        body: { object: 'list', data: names.map((name) => invoices[name]), has_more: false },
+      },
+    })
+    expect(await look(served, id)).toMatchObject({ status: 'past_due', unpaid_since: since })
+  })
+
+  test.each([
+    ['no list', { object: 'list' }],
+    ['a list that does not end', { object: 'list', data: [], has_more: true }],
+    [
+      'an invoice of no moment',
+      { data: [{ ...invoices.arrears, created: null }], has_more: false },
+    ],
+  ])('takes %s of invoices for no answer', async (_, body) => {
+    await using served = await serveWithClient()
+    const { id } = subscribed(served)
+    served.double.renewSubscription(id, { outcome: 'failed' })
+    served.double.fault({ match: { path: /invoices/ }, respond: { status: 200, body } })
+    await expect(look(served, id)).rejects.toMatchObject({ trouble: 'garbage' })
+  })
+
   test('has all items, also those that the object itself leaves out', async () => {
     await using served = await serveWithClient()
     const { id, items } = subscribed(served)

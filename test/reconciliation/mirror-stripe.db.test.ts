@@ -130,4 +130,32 @@ describe('a pass over subscriptions whose events were lost', () => {
     const { checks } = await audit(bench.db, { ...defaultAuditLimits, pendingMs: 60_000 })
     expect(checks.filter((check) => !check.holds)).toEqual([])
   })
+
+  it('gives no other grace for another unpaid period, and is quiet about it', async () => {
+    const late = double
+      .all('subscription')
+      .find(({ metadata }) => metadata['org'] === 'org-past_due_too_long')!
+    const until = async (): Promise<unknown> =>
+      (
+        await bench.pool.query(
+          'select state, entitlement, valid_until from hookledger.entitlements e join hookledger.orders using (order_id) where order_id = $1',
+          [late.id],
+        )
+      ).rows
+    const before = await until()
+    expect(before).toMatchObject([{ state: 'past_due', entitlement: 'team' }])
+    const start = late.items.data[0]!.current_period_start
+    double.renewSubscription(late.id, { outcome: 'failed' })
+    const now = double.all('subscription').find(({ id }) => id === late.id)!
+    expect(now).toMatchObject({ status: 'past_due' })
+    expect(now.items.data[0]!.current_period_start).toBeGreaterThan(start)
+    await pass()
+    await pass()
+    expect(await until()).toEqual(before)
+    expect(await pass({ kinds: objects })).toMatchObject({ injected: 0, opened: 0 })
+    const open = await bench.pool.query(
+      `select kind from hookledger.findings where state in ('open', 'repairing')`,
+    )
+    expect(open.rows).toEqual([])
+  })
 })

@@ -34,6 +34,8 @@ export interface SubscriptionApi {
   subscription(id: string): Promise<SubscriptionObject>
   /** The same under the names of Stripe's SDK. */
   readonly subscriptions: { retrieve(id: string): Promise<SubscriptionObject> }
+  /** It has no invoices: the newest period is the unpaid one. */
+  readonly invoices: { list(): Promise<{ readonly data: readonly []; readonly has_more: false }> }
 }
 
 class ApiError extends Error {
@@ -87,7 +89,11 @@ export class SubscriptionProvider {
     client: (account, signal): SubscriptionApi => {
       const subscription = (id: string): Promise<SubscriptionObject> =>
         this.#retrieve(account, id, signal)
-      return { subscription, subscriptions: { retrieve: subscription } }
+      return {
+        subscription,
+        subscriptions: { retrieve: subscription },
+        invoices: { list: () => Promise.resolve({ data: [], has_more: false }) },
+      }
     },
     failureOf: (error) => {
       const status = error instanceof ApiError ? error.status : 0

@@ -9,9 +9,16 @@ import type { EntitlementClaim, Figures, MirrorDecision } from '../../workflow/d
 import { idOf } from '../../workflow/resolution.ts'
 import type { MirrorInput } from '../../workflow/workflow.ts'
 import type { StripeSubscriptionOptions } from './options.ts'
-import { earlier, endsAt, periodStart } from './period.ts'
-import { planSet, withStated, type PlanSet } from './plan-set.ts'
-import { isEntitling, pausedCollection, stateOfStatus, type SubscriptionState } from './states.ts'
+import { earlier, endsAt, unpaidStart, type LookedSubscription } from './period.ts'
+import { planSet, unknownPrices, type PlanSet } from './plan-set.ts'
+import { statedEnd, withInForce, type Claimed } from './in-force.ts'
+import {
+  isEntitling,
+  isForGood,
+  pausedCollection,
+  stateOfStatus,
+  type SubscriptionState,
+} from './states.ts'
 
 /** What a subscription's events carry: the object as it was then. */
 export interface SubscriptionEvent {
@@ -19,7 +26,7 @@ export interface SubscriptionEvent {
 }
 
 /** What `decide` is given. */
-export type SubscriptionInput = MirrorInput<SubscriptionEvent, Stripe.Subscription>
+export type SubscriptionInput = MirrorInput<SubscriptionEvent, LookedSubscription>
 
 /** What `decide` answers. */
 export type SubscriptionDecision = MirrorDecision<SubscriptionState, never, never>
@@ -53,29 +60,46 @@ export function decideSubscription(
       reason: `status ${figures.status} is not known here: left as it was`,
     })
   }
-  const to = isPaused(options, current) && isEntitling(status) ? 'paused' : status
-  if (!isEntitling(to)) return mirrored({ to, settles: flags, evidence: figuresOf(current) })
-  return entitled(options, input, { current, to })
+  const to = followed(options, current, status)
+  if (isEntitling(to)) return entitled(options, input, { current, to })
+  // a price that has no plan yet will have to have one when it entitles again
+  const settles =
+    isForGood(to) || unknownPrices(options.plans, current) === 0 ? flags : flags.slice(0, 1)
+  return mirrored({ to, settles, evidence: figuresOf(current) })
 }
 
-/** The customer whose linked subject is needed: where the subscription itself names none. */
+/**
+ * The customer whose linked subject is needed: where something is entitled, and the subscription itself names
+ * nobody. Whoever is entitled to nothing need not be known.
+ */
 export function customerToLink(
   options: StripeSubscriptionOptions,
   current: Stripe.Subscription | null,
 ): string | null {
-  if (current === null || namedSubject(options, current) !== null) return null
-  return customerOf(current)
+  const status = current === null ? undefined : stateOfStatus(current.status)
+  if (current === null || status === undefined) return null
+  if (!isEntitling(followed(options, current, status))) return null
+  return namedSubject(options, current) === null ? customerOf(current) : null
+}
+
+/** The state that follows from a status. */
+function followed(
+  options: StripeSubscriptionOptions,
+  current: Stripe.Subscription,
+  status: SubscriptionState,
+): SubscriptionState {
+  return isPaused(options, current) && isEntitling(status) ? 'paused' : status
 }
 
 function entitled(
   options: StripeSubscriptionOptions,
   input: SubscriptionInput,
-  { current, to }: { readonly current: Stripe.Subscription; readonly to: SubscriptionState },
+  { current, to }: { readonly current: LookedSubscription; readonly to: SubscriptionState },
 ): SubscriptionDecision {
   const subject =
     namedSubject(options, current) ?? input.customer?.subject ?? input.order.subject ?? null
   if (subject === null) return unlinked(current)
-  const until = validUntil(options, current, to)
+  const until = validUntil(options, input, { current, to })
   const set = planSet(options.plans, current)
   const evidence = { ...figuresOf(current), ...setFigures(set), valid_until: iso(until.at) }
   const reason = until.reason === undefined ? {} : { reason: until.reason }
@@ -90,8 +114,9 @@ function entitled(
     })
   }
   const isKnown = set.unknown.length === 0
-  const quantities = isKnown ? set.quantities : withStated(set.quantities, input.entitlements)
-  const entitle = until.isOver ? [] : claimsOf(subject, quantities, until.at)
+  const given = until.isOver ? new Map<string, Claimed>() : claimedUntil(set, until.at)
+  const claimed = isKnown ? given : withInForce(given, input.entitlements, until)
+  const entitle = claimsOf(subject, claimed)
   if (isKnown) return mirrored({ to, subject, entitle, settles: flags, evidence, ...reason })
   const figures = { subscription: current.id, prices: shortened(set.unknown.join(', ')) }
   return mirrored({
@@ -101,7 +126,7 @@ function entitled(
     flag: { kind: 'unknown_price', figures },
     settles: ['unknown_status'],
     evidence,
-    reason: `no plan for ${figures.prices}: access left as it was`,
+    reason: `no plan for ${figures.prices}: what was in force stays`,
   })
 }
 
@@ -115,31 +140,50 @@ function unlinked(current: Stripe.Subscription): SubscriptionDecision {
 }
 
 /** Until when access lasts without another look, and why. */
+interface Until {
+  /** Null: without an end. */
+  readonly at: Date | null
+  readonly isOver: boolean
+  readonly reason?: string
+}
+
 function validUntil(
   { grace }: StripeSubscriptionOptions,
-  current: Stripe.Subscription,
-  to: SubscriptionState,
-): { readonly at: Date | null; readonly isOver?: boolean; readonly reason?: string } {
+  { order, entitlements }: SubscriptionInput,
+  { current, to }: { readonly current: LookedSubscription; readonly to: SubscriptionState },
+): Until {
   const end = endsAt(current)
   if (to !== 'past_due') {
-    return end === null ? { at: null } : { at: end, reason: `${to}: ends ${end.toISOString()}` }
+    if (end === null) return { at: null, isOver: false }
+    return { at: end, isOver: false, reason: `${to}: ends ${end.toISOString()}` }
   }
-  const start = periodStart(current)
+  const start = unpaidStart(current)
   if (grace === undefined || grace.days === 0 || start === null) {
     return { at: null, isOver: true, reason: 'past due: no grace' }
   }
-  const until = new Date(start.getTime() + grace.days * dayMs)
-  return { at: earlier(until, end), reason: `past due: grace until ${until.toISOString()}` }
+  // without its invoices the object cannot tell whether its period is the first that is unpaid
+  const found =
+    current.unpaid_since === undefined && order.state === 'past_due'
+      ? statedEnd(entitlements)
+      : null
+  const until = found ?? new Date(start.getTime() + grace.days * dayMs)
+  const reason = `past due: grace until ${until.toISOString()}`
+  return { at: earlier(until, end), isOver: false, reason }
 }
 
-function claimsOf(
-  subject: string,
-  quantities: ReadonlyMap<string, number>,
-  validUntil: Date | null,
-): EntitlementClaim[] {
-  return [...quantities]
+function claimedUntil({ quantities }: PlanSet, until: Date | null): Map<string, Claimed> {
+  return new Map([...quantities].map(([name, quantity]) => [name, { quantity, until }]))
+}
+
+function claimsOf(subject: string, claimed: ReadonlyMap<string, Claimed>): EntitlementClaim[] {
+  return [...claimed]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([entitlement, quantity]) => ({ subject, entitlement, quantity, validUntil }))
+    .map(([entitlement, { quantity, until }]) => ({
+      subject,
+      entitlement,
+      quantity,
+      validUntil: until,
+    }))
 }
 
 function isPaused(

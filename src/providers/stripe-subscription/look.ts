@@ -1,10 +1,13 @@
 /**
- * Looks at a subscription as Stripe has it now. What comes back is that subscription with all of its items,
- * or null where Stripe itself says that there is none; anything else is no answer.
+ * Looks at a subscription as Stripe has it now. What comes back is that subscription with all of its items and,
+ * while it is past due, since when it is unpaid; or null where Stripe itself says that there is none. Anything
+ * else is no answer.
  */
 import type Stripe from 'stripe'
 import type { FetchInput } from '../../workflow/gathering.ts'
 import { RecordsError } from '../../workflow/records.ts'
+import type { LookedSubscription } from './period.ts'
+import { unpaidSince } from './unpaid.ts'
 
 /** More pages of items than any subscription has: past it the list does not end. */
 const mostPages = 20
@@ -17,15 +20,18 @@ const mostPages = 20
 export async function fetchSubscription({
   api,
   object,
-}: FetchInput<Stripe>): Promise<Stripe.Subscription> {
+}: FetchInput<Stripe>): Promise<LookedSubscription> {
   const found = await api.subscriptions.retrieve(object.value)
   requireSubscription(found, object.value)
-  if (!found.items.has_more) return found
-  // the object carries the first items only
-  return {
-    ...found,
-    items: { ...found.items, data: await allItems(api, found.id), has_more: false },
-  }
+  const whole = found.items.has_more ? await withAllItems(api, found) : found
+  if (whole.status !== 'past_due') return whole
+  return { ...whole, unpaid_since: await unpaidSince(api, whole.id) }
+}
+
+/** The object carries the first items only. */
+async function withAllItems(api: Stripe, found: Stripe.Subscription): Promise<Stripe.Subscription> {
+  const data = await allItems(api, found.id)
+  return { ...found, items: { ...found.items, data, has_more: false } }
 }
 
 async function allItems(api: Stripe, subscription: string): Promise<Stripe.SubscriptionItem[]> {

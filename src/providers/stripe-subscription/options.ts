@@ -3,8 +3,9 @@
  * nobody would be served.
  */
 import type Stripe from 'stripe'
-import { HookledgerError } from '../../core/errors.ts'
+import { HookledgerError, PermanentError } from '../../core/errors.ts'
 import { nearest } from '../../core/nearest.ts'
+import { keyText } from '../../workflow/checked-text.ts'
 import type { Plans } from './plan-set.ts'
 import type { PausedCollection } from './states.ts'
 
@@ -22,8 +23,8 @@ export interface StripeSubscriptionOptions {
    */
   readonly plans: Plans
   /**
-   * How long a subscription that is past due keeps its access, counted from the start of the unpaid period;
-   * default: not at all.
+   * How long a subscription that is past due keeps its access, counted from the start of the oldest unpaid
+   * period (another unpaid one gives no other grace); default: not at all.
    */
   readonly grace?: { readonly days: number } | undefined
   /**
@@ -54,20 +55,14 @@ const longestGraceDays = 366
 /** @throws HookledgerError HKL_WORKFLOW_INVALID naming the option that cannot be. */
 export function checkSubscriptionOptions(options: StripeSubscriptionOptions): void {
   if (typeof options !== 'object' || options === null) invalid('its options must be an object')
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue
-    const near = nearest(key, known)
-    invalid(`unknown option "${key}"${near === null ? '' : `, did you mean "${near}"?`}`)
-  }
+  onlyKnown(options, known, 'option')
   checkPlans(options.plans)
   for (const part of ['subject', 'claims'] as const) {
     const given = options[part]
     if (given !== undefined && typeof given !== 'function') invalid(`${part} must be a function`)
   }
   const { grace, pausedBy } = options
-  if (grace !== undefined && !isGrace(grace)) {
-    invalid(`grace must be { days } with 0 to ${longestGraceDays} days`)
-  }
+  if (grace !== undefined) checkGrace(grace)
   if (pausedBy === undefined) return
   if (!Array.isArray(pausedBy) || pausedBy.some((each: unknown) => !isBehavior(each))) {
     invalid(`pausedBy must be a list of ${behaviors.join(', ')}`)
@@ -75,18 +70,41 @@ export function checkSubscriptionOptions(options: StripeSubscriptionOptions): vo
 }
 
 function checkPlans(plans: unknown): void {
-  if (typeof plans !== 'object' || plans === null || Object.keys(plans).length === 0) {
+  if (typeof plans !== 'object' || plans === null || Array.isArray(plans)) {
     invalid('plans must be an object: what each price entitles to')
   }
+  if (Object.keys(plans).length === 0) invalid('plans must name what each price entitles to')
   for (const [key, plan] of Object.entries(plans)) {
-    if (typeof plan === 'function' || (typeof plan === 'string' && plan !== '')) continue
-    invalid(`plans: "${key}" must be an entitlement or a function`)
+    if (typeof plan === 'function') continue
+    if (typeof plan !== 'string') invalid(`plans: "${key}" must be an entitlement or a function`)
+    checkEntitlement(key, plan)
   }
 }
 
-function isGrace(grace: { readonly days: unknown }): boolean {
-  const { days } = grace ?? {}
-  return typeof days === 'number' && days >= 0 && days <= longestGraceDays
+function checkEntitlement(key: string, entitlement: string): void {
+  if (entitlement.trim() === '') invalid(`plans: the entitlement of "${key}" is blank`)
+  try {
+    keyText(entitlement, `entitlement of "${key}"`)
+  } catch (error) {
+    if (error instanceof PermanentError) invalid(`plans: ${error.message}`)
+    throw error
+  }
+}
+
+function checkGrace(grace: unknown): void {
+  const days = (grace as { readonly days?: unknown } | null)?.days
+  if (typeof days !== 'number' || !(days >= 0 && days <= longestGraceDays)) {
+    invalid(`grace must be { days } with 0 to ${longestGraceDays} days`)
+  }
+  onlyKnown(grace as object, ['days'], 'part of grace')
+}
+
+function onlyKnown(given: object, names: readonly string[], what: string): void {
+  for (const key of Object.keys(given)) {
+    if (names.includes(key)) continue
+    const near = nearest(key, names)
+    invalid(`unknown ${what} "${key}"${near === null ? '' : `, did you mean "${near}"?`}`)
+  }
 }
 
 function isBehavior(value: unknown): boolean {

@@ -10,11 +10,23 @@ interface OlderPeriod {
   readonly current_period_end?: unknown
 }
 
+/** A subscription as it was looked at. */
+export type LookedSubscription = Stripe.Subscription & {
+  /**
+   * The start of the oldest unpaid period in Unix seconds, of one that is past due; null where its invoices name
+   * none. Absent where nobody looked at them: in a list, in a test.
+   */
+  readonly unpaid_since?: number | null
+}
+
 type Bound = 'current_period_start' | 'current_period_end'
 
-/** The start of the newest period: of the unpaid one, while a subscription is past due. */
-export function periodStart(subscription: Stripe.Subscription): Date | null {
-  return latest(subscription, 'current_period_start')
+/**
+ * The start of the unpaid period of a subscription that is past due: of the oldest, as its invoices say it,
+ * else of the newest.
+ */
+export function unpaidStart(subscription: LookedSubscription): Date | null {
+  return dateOf(subscription.unpaid_since) ?? latest(subscription, 'current_period_start')
 }
 
 /**

@@ -3,7 +3,7 @@
  * the difference of two sets, whatever was prorated or scheduled on the way.
  */
 import type Stripe from 'stripe'
-import type { Entitlement } from '../../workflow/order.ts'
+import { PermanentError } from '../../core/errors.ts'
 
 /** What an item of a price entitles to. */
 export interface PlanEntitlement {
@@ -51,21 +51,19 @@ export function planSet(plans: Plans, subscription: Stripe.Subscription): PlanSe
   const counted = new Map<string, number>()
   const prices: string[] = []
   const unknown: string[] = []
-  for (const item of subscription.items.data) {
-    if ((item as { readonly deleted?: unknown }).deleted === true) continue
+  for (const item of itemsOf(subscription)) {
     const quantity = item.quantity ?? 1
-    const keys = keysOf(item)
-    const key = keys.find((each) => Object.hasOwn(plans, each))
+    const key = planKey(plans, item)
     const plan = key === undefined ? undefined : plans[key]
     if (plan === undefined || key === undefined) {
-      unknown.push(keys[0] ?? item.id)
+      unknown.push(keysOf(item)[0] ?? item.id)
       continue
     }
     prices.push(quantity === 1 ? key : `${key} × ${quantity}`)
     if (quantity <= 0) continue
     if (typeof plan === 'string') plain.add(plan)
     else {
-      for (const given of listOf(plan({ quantity, item, subscription }))) {
+      for (const given of givenBy({ key, plan, quantity, item, subscription })) {
         const { entitlement, quantity: each = 1 } = given
         counted.set(entitlement, (counted.get(entitlement) ?? 0) + each)
       }
@@ -76,16 +74,17 @@ export function planSet(plans: Plans, subscription: Stripe.Subscription): PlanSe
   return { quantities, prices, unknown }
 }
 
-/** The set with everything that was stated before, where it is more: a price that is not known takes nothing away. */
-export function withStated(
-  quantities: ReadonlyMap<string, number>,
-  stated: readonly Entitlement[],
-): ReadonlyMap<string, number> {
-  const all = new Map(quantities)
-  for (const { entitlement, quantity } of stated) {
-    all.set(entitlement, Math.max(all.get(entitlement) ?? 0, quantity))
-  }
-  return all
+/** How many prices no plan is known for. */
+export function unknownPrices(plans: Plans, subscription: Stripe.Subscription): number {
+  return itemsOf(subscription).filter((item) => planKey(plans, item) === undefined).length
+}
+
+function itemsOf({ items }: Stripe.Subscription): Stripe.SubscriptionItem[] {
+  return items.data.filter((item) => (item as { readonly deleted?: unknown }).deleted !== true)
+}
+
+function planKey(plans: Plans, item: Stripe.SubscriptionItem): string | undefined {
+  return keysOf(item).find((each) => Object.hasOwn(plans, each))
 }
 
 function keysOf(item: Stripe.SubscriptionItem): string[] {
@@ -98,15 +97,28 @@ function keysOf(item: Stripe.SubscriptionItem): string[] {
   )
 }
 
-function listOf(
-  given: PlanEntitlement | readonly PlanEntitlement[] | null | undefined,
-): readonly PlanEntitlement[] {
-  if (given === null || given === undefined) return []
-  return isList(given) ? given : [given]
+interface Asked extends PlanInput {
+  readonly key: string
+  readonly plan: (input: PlanInput) => unknown
 }
 
-function isList(
-  given: PlanEntitlement | readonly PlanEntitlement[],
-): given is readonly PlanEntitlement[] {
-  return Array.isArray(given)
+/** @throws PermanentError where the plan's function answers with anything else than it must */
+function givenBy({ key, plan, ...input }: Asked): readonly PlanEntitlement[] {
+  const answer = plan(input)
+  if (answer === null || answer === undefined) return []
+  const given: readonly unknown[] = Array.isArray(answer) ? answer : [answer]
+  return given.map((each) => {
+    if (isPlanEntitlement(each)) return each
+    throw new PermanentError(
+      `stripeSubscription(): the plan "${key}" of subscription ${input.subscription.id} must answer, synchronously, ` +
+        'with { entitlement, quantity } (a text, and a whole number from 0), a list of them, or null',
+    )
+  })
+}
+
+function isPlanEntitlement(given: unknown): given is PlanEntitlement {
+  const { entitlement, quantity } = (given ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof entitlement !== 'string' || entitlement.trim() === '') return false
+  if (quantity === undefined) return true
+  return typeof quantity === 'number' && Number.isSafeInteger(quantity) && quantity >= 0
 }

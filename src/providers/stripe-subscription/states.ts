@@ -84,6 +84,11 @@ export function isEntitling(state: SubscriptionState): boolean {
   return entitling.has(state)
 }
 
+/** Whether no subscription ever leaves this state for one in which anything is entitled. */
+export function isForGood(state: SubscriptionState): boolean {
+  return state === 'canceled' || state === 'incomplete_expired' || state === 'gone'
+}
+
 /** The behaviors of a paused collection: what Stripe does with the invoices meanwhile. */
 export type PausedCollection = 'keep_as_draft' | 'mark_uncollectible' | 'void'
 

@@ -79,6 +79,32 @@ describe('past due', () => {
     expect(setOf(decided)).toBe('pro until 2026-02-04')
   })
 
+  test('a later unpaid period gives no other grace', () => {
+    const february = [item({ start: start + 31 * day, end: start + 59 * day })]
+    const looked = subscription('past_due', february, { unpaid_since: start })
+    expect(setOf(decide(input(looked)))).toBe('pro until 2026-01-04')
+    expect(setOf(decide(input(subscription('past_due', february, { unpaid_since: null }))))).toBe(
+      'pro until 2026-02-04',
+    )
+  })
+
+  test('an invoice in the middle of a period gives its own grace', () => {
+    const looked = subscription('past_due', [item()], { unpaid_since: start + 21 * day })
+    expect(setOf(decide(input(looked)))).toBe('pro until 2026-01-25')
+  })
+
+  test('an object without its invoices leaves the end as a look found it, and sees everything else', () => {
+    const stated = [{ validUntil: new Date((start + 3 * day) * 1000) }]
+    const seats = item({ id: 'si_2', lookupKey: 'team_monthly', quantity: 4 })
+    const listed = input(subscription('past_due', [...unpaid, seats]), {
+      state: 'past_due',
+      stated,
+    })
+    expect(setOf(decide(listed))).toBe('pro until 2026-01-04, team × 4 until 2026-01-04')
+    const first = input(subscription('past_due', unpaid), { state: 'active', stated })
+    expect(setOf(decide(first))).toBe('pro until 2026-02-04')
+  })
+
   test('the newest period is the unpaid one, where items have periods of their own', () => {
     const yearly = item({ id: 'si_2', lookupKey: 'team_monthly', start: start - 300 * day })
     expect(setOf(decide(input(subscription('past_due', [yearly, ...unpaid]))))).toBe(
@@ -168,6 +194,20 @@ describe('prices', () => {
     expect(decided).not.toHaveProperty('flag')
   })
 
+  test.each([
+    ['a text', () => 'team' as never],
+    ['a promise', () => Promise.resolve({ entitlement: 'team' }) as never],
+    ['another key', () => ({ name: 'team' }) as never],
+    ['a negative quantity', () => ({ entitlement: 'team', quantity: -1 })],
+    ['a part of one', () => [{ entitlement: 'team', quantity: 1.5 }]],
+    ['a blank one', () => ({ entitlement: ' ' })],
+  ])('a function that answers with %s names its plan and the subscription', (_, plan) => {
+    const given = active(item())
+    expect(() => decide(given, { plans: { pro_monthly: plan } })).toThrow(
+      /plan "pro_monthly" of subscription sub_1 must answer/,
+    )
+  })
+
   test('before 2020 an item had a plan in the place of a price', () => {
     const { price: _, ...plain } = item() as { price: unknown }
     const planned = { ...plain, plan: { id: 'price_old', product: 'prod_9' } }
@@ -206,6 +246,42 @@ describe('a price without a plan', () => {
       stated: [{ entitlement: 'team', quantity: 5 }],
     })
     expect(setOf(decide(before))).toBe('pro, team × 5')
+  })
+
+  test('brings nothing back that had ended: by a state, by the clock, or without grace', () => {
+    const gold = subscription('active', [unknown])
+    const dormant = { entitlement: 'team', quantity: 5, active: false }
+    expect(setOf(decide(input(gold, { state: 'unpaid', stated: [dormant] })))).toBe('')
+    const passed = { entitlement: 'team', quantity: 5, validUntil: new Date(start * 1000) }
+    expect(setOf(decide(input(gold, { state: 'active', stated: [passed] })))).toBe(
+      'team × 5 until 2026-01-01',
+    )
+    expect(setOf(decide(input(gold, { state: 'past_due', stated: [] })))).toBe('')
+    const late = subscription('past_due', [unknown])
+    const stated = [{ entitlement: 'team', quantity: 5 }]
+    expect(setOf(decide(input(late, { state: 'active', stated }), { grace: undefined }))).toBe('')
+  })
+
+  test('takes no seats of a known price away, and ends none of them sooner', () => {
+    const both = [item({ lookupKey: 'team_monthly', quantity: 2 }), unknown]
+    const held = (validUntil: Date | null) => [{ entitlement: 'team', quantity: 5, validUntil }]
+    const decided = (validUntil: Date | null): string | undefined =>
+      setOf(
+        decide(input(subscription('active', both), { state: 'active', stated: held(validUntil) })),
+      )
+    expect(decided(null)).toBe('team × 5')
+    expect(decided(new Date(start * 1000))).toBe('team × 2')
+  })
+
+  test('stays flagged until a look at which every price was known, or that is the last', () => {
+    const settlesOf = (status: string, ...items: object[]): unknown =>
+      decide(input(subscription(status, items)))['settles']
+    const all = ['unknown_status', 'unknown_price']
+    expect(settlesOf('unpaid', unknown)).toEqual(['unknown_status'])
+    expect(settlesOf('paused', item(), unknown)).toEqual(['unknown_status'])
+    expect(settlesOf('unpaid', item())).toEqual(all)
+    expect(settlesOf('canceled', unknown)).toEqual(all)
+    expect(settlesOf('incomplete_expired', unknown)).toEqual(all)
   })
 
   test('what was there ends when the status says so', () => {
@@ -263,6 +339,19 @@ describe('the subject', () => {
     expect(mirror.customer({ event, current: null })).toBeNull()
     const whole = subscription('active', [item()], { metadata: {}, customer: { id: 'cus_7' } })
     expect(mirror.customer({ event, current: whole })).toBe('cus_7')
+  })
+
+  test('is not asked for where nothing is entitled: a subject that throws keeps no access', () => {
+    const { mirror } = stripeSubscription({
+      ...usual,
+      subject: ({ subscription: { metadata } }) => `org:${metadata['org']!.toLowerCase()}`,
+    })
+    const event = { data: { object: current } }
+    for (const status of ['canceled', 'unpaid', 'paused', 'incomplete', 'suspended']) {
+      const nobody = subscription(status, [item()], { metadata: {} })
+      expect(mirror.customer({ event, current: nobody })).toBeNull()
+    }
+    expect(() => mirror.customer({ event, current })).toThrow()
   })
 
   test('nobody waits for a subscription that entitles to nothing', () => {
