@@ -250,10 +250,36 @@ describe('a look at a subscription', () => {
     const second = double.renewSubscription(id, { outcome: 'failed' })
     expect(periodOf(second)).toBeGreaterThan(january)
     expect(await look(served, id)).toMatchObject({ status: 'past_due', unpaid_since: january })
-    await served.double.payInvoice(second.latest_invoice as string)
-    await served.double.payInvoice(first.latest_invoice as string)
+    served.double.payInvoice(second.latest_invoice as string)
+    served.double.payInvoice(first.latest_invoice as string)
     const third = double.renewSubscription(id, { outcome: 'failed' })
     expect(await look(served, id)).toMatchObject({ unpaid_since: periodOf(third) })
+  })
+
+  test('a change in the middle of a period that nobody pays is unpaid from the change', async () => {
+    await using served = await serveWithClient()
+    const { id, items } = subscribed(served)
+    const { current_period_start: start, current_period_end: end } = items.data[0]!
+    const change = { quantity: 5, proration: 'invoice', elapsed: 0.75, outcome: 'failed' } as const
+    const changed = served.double.changeSubscription(id, change)
+    expect(changed.items.data[0]).toMatchObject({ current_period_start: start })
+    const since = start + Math.round((end - start) * 0.75)
+    expect(await look(served, id)).toMatchObject({ status: 'past_due', unpaid_since: since })
+  })
+
+  test('a list that is missing does not say that the subscription is', async () => {
+    await using served = await serveWithClient()
+    const { id } = subscribed(served)
+    served.double.renewSubscription(id, { outcome: 'failed' })
+    served.double.fault({
+      match: { path: /invoices/ },
+      respond: {
+        status: 404,
+        body: { error: { code: 'resource_missing', type: 'invalid_request_error' } },
+      },
+    })
+    const calls = callsOf(served.url)
+    expect(await failureOf(calls, look(served, id))).toMatchObject({ kind: 'later' })
   })
 
   const invoices = {
@@ -279,6 +305,7 @@ describe('a look at a subscription', () => {
       lines: { data: [{ period: { start: 100, end: 299_950 } }] },
     },
     bare: { id: 'in_e', created: 350_000, status: 'open', total: 2000, lines: { data: [] } },
+    older: { id: 'in_o', created: 360_000, status: 'open', total: 2000 },
     draft: { id: 'in_d', created: 400_000, status: 'draft', total: 2000, lines: { data: [] } },
     void: { id: 'in_v', created: 500, status: 'void', total: 2000, lines: { data: [] } },
   }
@@ -287,6 +314,7 @@ describe('a look at a subscription', () => {
     ['of an invoice in advance, the period that it bills', ['draft', 'advance', 'paid'], 199_990],
     ['of one that bills what was used, the end of that', ['arrears', 'paid', 'advance'], 299_950],
     ['of one without lines, its own moment', ['bare', 'paid'], 350_000],
+    ['of one that knows no lines, its own moment', ['older', 'paid'], 360_000],
     ['of several, the oldest since the last paid one', ['arrears', 'advance', 'paid'], 199_990],
     ['an invoice about nothing pays for nothing', ['arrears', 'nothing', 'advance'], 199_990],
     ['a voided one is owed by nobody', ['void', 'paid', 'advance'], null],
@@ -308,6 +336,7 @@ describe('a look at a subscription', () => {
 
   test.each([
     ['no list', { object: 'list' }],
+    ['a list of nothing', { object: 'list', data: [null], has_more: false }],
     ['a list that does not end', { object: 'list', data: [], has_more: true }],
     [
       'an invoice of no moment',

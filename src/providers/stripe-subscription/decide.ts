@@ -10,7 +10,7 @@ import { idOf } from '../../workflow/resolution.ts'
 import type { MirrorInput } from '../../workflow/workflow.ts'
 import type { StripeSubscriptionOptions } from './options.ts'
 import { earlier, endsAt, unpaidStart, type LookedSubscription } from './period.ts'
-import { planSet, unknownPrices, type PlanSet } from './plan-set.ts'
+import { isEachKnown, planSet, type PlanSet } from './plan-set.ts'
 import { statedEnd, withInForce, type Claimed } from './in-force.ts'
 import {
   isEntitling,
@@ -63,8 +63,7 @@ export function decideSubscription(
   const to = followed(options, current, status)
   if (isEntitling(to)) return entitled(options, input, { current, to })
   // a price that has no plan yet will have to have one when it entitles again
-  const settles =
-    isForGood(to) || unknownPrices(options.plans, current) === 0 ? flags : flags.slice(0, 1)
+  const settles = isForGood(to) || isEachKnown(options.plans, current) ? flags : flags.slice(0, 1)
   return mirrored({ to, settles, evidence: figuresOf(current) })
 }
 

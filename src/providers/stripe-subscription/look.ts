@@ -5,12 +5,11 @@
  */
 import type Stripe from 'stripe'
 import type { FetchInput } from '../../workflow/gathering.ts'
-import { RecordsError } from '../../workflow/records.ts'
+import { garbage, pagesOf, type PageParameters } from './pages.ts'
 import type { LookedSubscription } from './period.ts'
 import { unpaidSince } from './unpaid.ts'
 
-/** More pages of items than any subscription has: past it the list does not end. */
-const mostPages = 20
+const path = 'GET /v1/subscriptions/…'
 
 /**
  * The subscription as it is now.
@@ -36,29 +35,16 @@ async function withAllItems(api: Stripe, found: Stripe.Subscription): Promise<St
 
 async function allItems(api: Stripe, subscription: string): Promise<Stripe.SubscriptionItem[]> {
   const items: Stripe.SubscriptionItem[] = []
-  let after: string | undefined
-  for (let page = 0; page < mostPages; page++) {
-    const { data, has_more: hasMore } = await api.subscriptionItems.list({
-      subscription,
-      limit: 100,
-      ...(after !== undefined && { starting_after: after }),
-    })
-    items.push(...data)
-    after = data.at(-1)?.id
-    if (!hasMore) return items
-    if (after === undefined) break
-  }
-  throw garbage('its list of items does not end')
+  const ask = (page: PageParameters) => api.subscriptionItems.list({ subscription, ...page })
+  for await (const data of pagesOf({ path: 'GET /v1/subscription_items', ask })) items.push(...data)
+  return items
 }
 
 /** What something on the way answers under 200 must not become what the order is. */
 function requireSubscription(found: unknown, id: string): asserts found is Stripe.Subscription {
   const { object, id: own, status, items } = (found ?? {}) as Readonly<Record<string, unknown>>
   const { data } = (items ?? {}) as { readonly data?: unknown }
-  if (object !== 'subscription' || own !== id) throw garbage('what came is another object')
-  if (typeof status !== 'string' || !Array.isArray(data)) throw garbage('it has no status or items')
-}
-
-function garbage(what: string): RecordsError {
-  return new RecordsError('garbage', `Stripe, GET /v1/subscriptions/…: ${what}`)
+  if (object !== 'subscription' || own !== id) throw garbage(path, 'what came is another object')
+  if (typeof status !== 'string' || !Array.isArray(data))
+    throw garbage(path, 'it has no status or items')
 }

@@ -4,6 +4,7 @@
  */
 import type Stripe from 'stripe'
 import { PermanentError } from '../../core/errors.ts'
+import { keyText, maxKeyBytes } from '../../workflow/checked-text.ts'
 
 /** What an item of a price entitles to. */
 export interface PlanEntitlement {
@@ -74,9 +75,10 @@ export function planSet(plans: Plans, subscription: Stripe.Subscription): PlanSe
   return { quantities, prices, unknown }
 }
 
-/** How many prices no plan is known for. */
-export function unknownPrices(plans: Plans, subscription: Stripe.Subscription): number {
-  return itemsOf(subscription).filter((item) => planKey(plans, item) === undefined).length
+/** Whether a plan is known for every price; never of an object that has not all of its items with it. */
+export function isEachKnown(plans: Plans, subscription: Stripe.Subscription): boolean {
+  if (subscription.items.has_more) return false
+  return itemsOf(subscription).every((item) => planKey(plans, item) !== undefined)
 }
 
 function itemsOf({ items }: Stripe.Subscription): Stripe.SubscriptionItem[] {
@@ -111,7 +113,8 @@ function givenBy({ key, plan, ...input }: Asked): readonly PlanEntitlement[] {
     if (isPlanEntitlement(each)) return each
     throw new PermanentError(
       `stripeSubscription(): the plan "${key}" of subscription ${input.subscription.id} must answer, synchronously, ` +
-        'with { entitlement, quantity } (a text, and a whole number from 0), a list of them, or null',
+        `with { entitlement, quantity } (a text of at most ${maxKeyBytes} bytes, and a whole number from 0), ` +
+        'a list of them, or null',
     )
   })
 }
@@ -119,6 +122,15 @@ function givenBy({ key, plan, ...input }: Asked): readonly PlanEntitlement[] {
 function isPlanEntitlement(given: unknown): given is PlanEntitlement {
   const { entitlement, quantity } = (given ?? {}) as Readonly<Record<string, unknown>>
   if (typeof entitlement !== 'string' || entitlement.trim() === '') return false
+  if (!isKeyText(entitlement)) return false
   if (quantity === undefined) return true
   return typeof quantity === 'number' && Number.isSafeInteger(quantity) && quantity >= 0
+}
+
+function isKeyText(text: string): boolean {
+  try {
+    return keyText(text, 'entitlement') === text
+  } catch {
+    return false
+  }
 }

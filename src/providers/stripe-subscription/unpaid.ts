@@ -4,10 +4,9 @@
  * middle; the invoices do.
  */
 import type Stripe from 'stripe'
-import { RecordsError } from '../../workflow/records.ts'
+import { garbage, pagesOf, type PageParameters } from './pages.ts'
 
-/** More pages than anybody leaves unpaid: past it the list does not end. */
-const mostPages = 20
+const path = 'GET /v1/invoices'
 
 /**
  * The start of the oldest unpaid period, in Unix seconds; null where its newest invoice is paid, or it has none.
@@ -15,37 +14,40 @@ const mostPages = 20
  * @throws the SDK's error where Stripe did not answer, and RecordsError where the answer cannot be true
  */
 export async function unpaidSince(api: Stripe, subscription: string): Promise<number | null> {
+  const ask = (page: PageParameters) => api.invoices.list({ subscription, ...page })
   let oldest: Stripe.Invoice | null = null
-  let after: string | undefined
-  for (let page = 0; page < mostPages; page++) {
-    const { data, has_more: hasMore } = await api.invoices.list({
-      subscription,
-      limit: 100,
-      ...(after !== undefined && { starting_after: after }),
-    })
-    if (!Array.isArray(data)) throw garbage('it is no list')
+  for await (const invoices of pagesOf({ path, ask })) {
     // the newest come first
-    for (const invoice of data) {
+    for (const invoice of invoices) {
       if (invoice.status === 'paid' && invoice.total > 0) return startOf(oldest)
       if (invoice.status === 'open' || invoice.status === 'uncollectible') oldest = invoice
     }
-    after = data.at(-1)?.id
-    if (!hasMore) return startOf(oldest)
-    if (after === undefined) break
   }
-  throw garbage('the list does not end')
+  return startOf(oldest)
+}
+
+/** What is read of an invoice's lines: older ones may have none. */
+interface BilledLike {
+  readonly lines?: {
+    readonly data?: readonly ({
+      readonly period?: { readonly start?: unknown; readonly end?: unknown } | null
+    } | null)[]
+  } | null
 }
 
 /** The period that an invoice opens: the one that it bills, or follows where it bills what was used before. */
 function startOf(invoice: Stripe.Invoice | null): number | null {
   if (invoice === null) return null
-  const { created, lines } = invoice
-  if (!Number.isSafeInteger(created)) throw garbage('an invoice has no moment')
-  const starts = lines.data.map(({ period: { start, end } }) => (end <= created ? end : start))
-  const known = starts.filter((each) => Number.isSafeInteger(each))
-  return known.length === 0 ? created : Math.max(...known)
+  const { created } = invoice
+  if (!isMoment(created)) throw garbage(path, 'an invoice has no moment')
+  const lines = (invoice as BilledLike).lines?.data
+  const starts = (Array.isArray(lines) ? lines : []).flatMap((line) => {
+    const { start, end } = line?.period ?? {}
+    return [isMoment(end) && end <= created ? end : start].filter(isMoment)
+  })
+  return starts.length === 0 ? created : Math.max(...starts)
 }
 
-function garbage(what: string): RecordsError {
-  return new RecordsError('garbage', `Stripe, GET /v1/invoices: ${what}`)
+function isMoment(seconds: unknown): seconds is number {
+  return Number.isSafeInteger(seconds)
 }

@@ -17,8 +17,8 @@ export interface LineInput {
   /** Minor units; below zero for what comes back. */
   amount: number
   description: string
-  /** Whether it bills a part of the period. */
-  proration?: boolean
+  /** Where it bills a part of the period only: the moment in Unix seconds from which it does. */
+  from?: number
 }
 
 /** What an invoice of a subscription asks for. */
@@ -165,7 +165,7 @@ function wholePeriod(item: Stripe.SubscriptionItem): LineInput {
 function buildInvoiceLine(
   tx: Transaction,
   invoice: string,
-  { item, amount, description, proration = false }: LineInput,
+  { item, amount, description, from }: LineInput,
   period: Period,
 ): Stripe.InvoiceLineItem {
   return {
@@ -184,14 +184,14 @@ function buildInvoiceLine(
       invoice_item_details: null,
       subscription_item_details: {
         invoice_item: null,
-        proration,
+        proration: from !== undefined,
         proration_details: { credited_items: null },
         subscription: item.subscription,
         subscription_item: item.id,
       },
       type: 'subscription_item_details',
     },
-    period,
+    period: from === undefined ? period : { start: from, end: period.end },
     pretax_credit_amounts: [],
     pricing: {
       price_details: { price: item.price.id, product: item.price.product as string },

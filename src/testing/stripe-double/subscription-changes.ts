@@ -74,7 +74,7 @@ export function changeSubscription(
   })
   tx.emit('customer.subscription.updated', changed)
   if (input.proration !== 'invoice' || before.status === 'trialing') return changed
-  const lines = prorationLines(before, changed, restOf(tx, before, input.elapsed))
+  const lines = prorationLines(before, changed, momentOf(tx, before, input.elapsed))
   if (lines.length === 0) return changed
   const { outcome } = input
   return bill(tx, changed, { reason: 'subscription_update', lines, ...(outcome && { outcome }) })
@@ -167,19 +167,21 @@ function changeItems(
   return items.map((each) => (each === item ? changed : each))
 }
 
-/** The share of the period that is left, from 0 to 1. */
-function restOf(tx: Transaction, subscription: Stripe.Subscription, elapsed?: number): number {
+/** The moment of a change, in Unix seconds: within the period. */
+function momentOf(tx: Transaction, subscription: Stripe.Subscription, elapsed?: number): number {
   const { start, end } = periodOf(subscription)
-  const gone = elapsed ?? (tx.now - start) / (end - start)
-  return 1 - Math.min(1, Math.max(0, gone))
+  const moment = elapsed === undefined ? tx.now : Math.round(start + (end - start) * elapsed)
+  return Math.min(end, Math.max(start, moment))
 }
 
 /** What was paid for and is no longer used comes back; what is used from now on is billed. */
 function prorationLines(
   before: Stripe.Subscription,
   after: Stripe.Subscription,
-  rest: number,
+  from: number,
 ): LineInput[] {
+  const { start, end } = periodOf(before)
+  const rest = (end - from) / (end - start)
   const isIn = (list: readonly Stripe.SubscriptionItem[], item: Stripe.SubscriptionItem): boolean =>
     list.some(
       (each) =>
@@ -189,7 +191,7 @@ function prorationLines(
     item,
     amount: sign * Math.round((item.price.unit_amount ?? 0) * (item.quantity ?? 1) * rest),
     description: `${text} on ${item.quantity ?? 1} × ${item.price.nickname ?? 'plan'}`,
-    proration: true,
+    from,
   })
   const old = before.items.data
   const now = after.items.data

@@ -201,6 +201,8 @@ describe('prices', () => {
     ['a negative quantity', () => ({ entitlement: 'team', quantity: -1 })],
     ['a part of one', () => [{ entitlement: 'team', quantity: 1.5 }]],
     ['a blank one', () => ({ entitlement: ' ' })],
+    ['one with NUL', () => ({ entitlement: 'a\u0000' })],
+    ['a long one', () => ({ entitlement: 'a'.repeat(256) })],
   ])('a function that answers with %s names its plan and the subscription', (_, plan) => {
     const given = active(item())
     expect(() => decide(given, { plans: { pro_monthly: plan } })).toThrow(
@@ -280,6 +282,9 @@ describe('a price without a plan', () => {
     expect(settlesOf('unpaid', unknown)).toEqual(['unknown_status'])
     expect(settlesOf('paused', item(), unknown)).toEqual(['unknown_status'])
     expect(settlesOf('unpaid', item())).toEqual(all)
+    const items = { object: 'list', data: [item()], has_more: true }
+    const listed = subscription('unpaid', [], { items })
+    expect(decide(input(listed))['settles']).toEqual(['unknown_status'])
     expect(settlesOf('canceled', unknown)).toEqual(all)
     expect(settlesOf('incomplete_expired', unknown)).toEqual(all)
   })

@@ -129,6 +129,9 @@ describe('a change', () => {
     const invoice = double.find('invoice', now().latest_invoice as string)!
     expect(invoice).toMatchObject({ billing_reason: 'subscription_update', amount_paid: 500 })
     expect(invoice.lines.data.map((line) => line.amount)).toEqual([-1000, 1500])
+    const { current_period_start: start, current_period_end: end } = now().items.data[0]!
+    for (const { period } of invoice.lines.data)
+      expect(period).toEqual({ start: Math.round((start + end) / 2), end })
   })
 
   test('to fewer seats leaves the customer a balance that the next invoice uses', () => {
