@@ -49,9 +49,12 @@ export interface SimulateOptions {
 }
 
 /** How long the last events may take to be decided and the last emails to be sent, in milliseconds. */
-const settleMs = 20_000
-/** How long a pass over the provider's records may take after the lag, in milliseconds. */
-const reconcileMs = 30_000
+const settleMs = 60_000
+/**
+ * How long the summary waits for a pass after the lag, in milliseconds: whoever killed the worker meanwhile sees the
+ * next one begin only when the last one's turn is over.
+ */
+const reconcileMs = 60_000
 /** How late the simulated provider's lists show a record, in milliseconds. */
 const listLagMs = 1000
 /** One order of so many is tampered with. */
@@ -164,7 +167,9 @@ async function reconciled({ db, out, signal, project }: SimulateOptions): Promis
   const until = performance.now() + lagMs + reconcileMs
   while (!signal.aborted && performance.now() < until) {
     if (await persistently(() => isReconciledPast(db, past))) return past
-    out.progress("comparing with the provider's own records")
+    out.progress(
+      "waiting for a pass over the provider's own records that began after the last event",
+    )
     await sleep(250)
   }
   return signal.aborted ? null : past

@@ -23,6 +23,8 @@ export interface SweepContext {
   readonly sources: SourceLookup
   readonly limits: Limits
   readonly worker: string
+  /** Told how many batches were found whose worker had died in them. */
+  readonly onDeadBatches?: (batches: number) => void
 }
 
 /** One statement in a transaction whose plans do not depend on statistics. */
@@ -91,7 +93,7 @@ export async function rearmRedelivered(db: Database): Promise<number> {
 export async function adoptDeadBatches(ctx: SweepContext): Promise<number> {
   const { db, limits } = ctx
   const s = db.schema
-  return db.transaction(
+  const dead = await db.transaction(
     async (tx) => {
       // a row younger than this may be about to be locked by its own worker
       const batches = await tx.query<{ event_keys: string[]; alone: boolean }>({
@@ -119,6 +121,8 @@ export async function adoptDeadBatches(ctx: SweepContext): Promise<number> {
     },
     { setup: keyedPlans },
   )
+  if (dead > 0) ctx.onDeadBatches?.(dead)
+  return dead
 }
 
 async function countLoneDeaths(

@@ -31,7 +31,7 @@ export async function lookAt(
 ): Promise<readonly LookedAt[]> {
   const at = await accountSource(ctx, source, account)
   const judged = await judgeRecords(ctx, at, records, settledBefore)
-  return judged.map(({ record, previews, mended, isYoung, discrepancies, confirmed }) => {
+  return judged.map(({ record, previews, mended, isYoung, isHeldUp, discrepancies, confirmed }) => {
     for (const id of confirmed) seen.confirm(account, id)
     const inject = previews.filter(
       (each) =>
@@ -50,7 +50,7 @@ export async function lookAt(
         return found === null ? [] : [[each.made.eventId, found]]
       }),
     )
-    return { record, previews, inject, differs, isYoung }
+    return { record, previews, inject, differs, isYoung, isHeldUp }
   })
 }
 

@@ -27,6 +27,8 @@ export interface JudgedOne extends JudgedRecord {
   readonly mended: ReadonlySet<string>
   /** It changed so lately, or so much of its kind waits in the inbox, that nothing can be said of it yet. */
   readonly isYoung: boolean
+  /** It was passed over for what waits in the inbox: it is to be looked at again. */
+  readonly isHeldUp: boolean
 }
 
 interface Considered {
@@ -65,7 +67,8 @@ export async function judgeRecords(
   for (const [index, { record, events, mended, facts, isYoung }] of considered.entries()) {
     const own = previews[index] ?? []
     if (isYoung || own.some(({ isPending }) => isPending)) {
-      judged.push({ ...undecided, record, mended, previews: [] })
+      const isHeldUp = own.some((each) => each.isHeldUp)
+      judged.push({ ...undecided, record, mended, previews: [], isHeldUp })
       continue
     }
     const first = judgeFacts(record, facts, own, view)
@@ -74,13 +77,18 @@ export async function judgeRecords(
         ? first
         : judgeFacts(record, facts, own, await renamed(ctx, at, events, view))
     const differs = own.flatMap((each) => mirrorDiffers(at, record, each) ?? [])
-    const said = { discrepancies: [...discrepancies, ...differs], confirmed, differing }
+    const said = {
+      discrepancies: [...discrepancies, ...differs],
+      confirmed,
+      differing,
+      isHeldUp: false,
+    }
     judged.push({ record, mended, previews: own, isYoung: false, ...said })
   }
   return judged
 }
 
-const undecided: Omit<JudgedOne, 'record' | 'previews' | 'mended'> = Object.freeze({
+const undecided: Omit<JudgedOne, 'record' | 'previews' | 'mended' | 'isHeldUp'> = Object.freeze({
   isYoung: true,
   discrepancies: Object.freeze([]),
   confirmed: Object.freeze([]),

@@ -26,6 +26,8 @@ export interface KnownOutcome {
   readonly isKnown: boolean
   /** It, or older ones of its type, are in the inbox and not decided yet: what it comes to cannot be told now. */
   readonly isPending: boolean
+  /** So, since others of its type or order wait: whatever it says is not in the inbox by itself. */
+  readonly isHeldUp: boolean
   /** Of a look that leaves the order as it is: whether a finding would be made or closed. */
   readonly hasNews: boolean
 }
@@ -35,6 +37,7 @@ export const nothingKnown: KnownOutcome = Object.freeze({
   eventKey: null,
   isKnown: false,
   isPending: false,
+  isHeldUp: false,
   hasNews: false,
 })
 
@@ -59,6 +62,7 @@ export async function knownOutcomes(
   return asked.map((each) => {
     const eventKey = keys.get(each.made.eventId) ?? null
     const { eventType } = each.made
+    const isHeldUp = isChanging(each) && (pending.has(eventType) || wokenEvents.has(each))
     return {
       eventKey,
       isKnown:
@@ -71,7 +75,8 @@ export async function knownOutcomes(
       isPending:
         (eventKey !== null && undecided.has(eventKey)) ||
         each.look?.knowledge.isWaiting === true ||
-        (isChanging(each) && (pending.has(eventType) || wokenEvents.has(each))),
+        isHeldUp,
+      isHeldUp,
       hasNews: news.has(each),
     }
   })

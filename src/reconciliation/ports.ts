@@ -121,6 +121,8 @@ export interface PreviewOutcome {
   readonly known: boolean
   /** It (or older ones of its type) is in the inbox and not decided yet: nothing can be told of it now. */
   readonly isPending: boolean
+  /** So, since others of its type or order wait: whatever it says is not in the inbox by itself. */
+  readonly isHeldUp: boolean
 }
 
 /** Decides events of a provider's records on copies of their orders, without writing anything. */
@@ -206,6 +208,8 @@ export interface LookedAt {
   readonly differs: ReadonlyMap<string, Discrepancy>
   /** It changed so lately that its delivery may still be under way: nothing is injected or judged. */
   readonly isYoung: boolean
+  /** It was passed over for what waits in the inbox: it is to be looked at again. */
+  readonly isHeldUp: boolean
 }
 
 /**

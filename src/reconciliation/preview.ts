@@ -104,12 +104,12 @@ class PreviewRun {
     let at = 0
     return groups.map(({ events }) =>
       events.map((each) => {
-        const { eventKey, isKnown, isPending, hasNews } = known[at++] ?? nothingKnown
+        const { eventKey, isKnown, isPending, isHeldUp, hasNews } = known[at++] ?? nothingKnown
         const { made, outcome, failure, orderId, needsFacts } = each
         const orderExists = orderId !== null && orders.has(orderId)
         const look = each.look === null ? null : { ...each.look, hasNews }
         const told = { made, outcome, failure, orderId, orderExists, look, needsFacts, eventKey }
-        return { ...told, known: isKnown, isPending }
+        return { ...told, known: isKnown, isPending, isHeldUp }
       }),
     )
   }

@@ -145,6 +145,7 @@ export class SourcePass {
         : objectPages(this.#context, this.#run, target, this.#injections, {
             seen: this.#seen,
             settledBefore: this.#settledBefore,
+            heldUp: (createdAt) => track.heldUp(createdAt),
           })
     await walk(this.#context, this.#run, target, track, this.#coverage, prepare)
     // a window that was not gone through to its end must not be closed with the others

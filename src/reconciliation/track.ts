@@ -37,6 +37,8 @@ export interface Track {
   readonly window: Window | null
   /** What was never gone through before begins here. */
   readonly unseenFrom: Date
+  /** A record of the page in hand, made then, was passed over: what is written down stays before it. */
+  heldUp(createdAt: Date): void
   /** Moves on in the transaction of `tx`. @throws CheckpointLost */
   advance(tx: Executor, next: Position | null): Promise<void>
   /** That transaction has committed. */
@@ -63,6 +65,7 @@ export function rangeTrack(
     },
     window,
     unseenFrom: asked?.from ?? now,
+    heldUp: () => {},
     advance: async (_, next) => void (pending = next),
     committed: () => void (position = pending),
     recover: async () => 'again',
@@ -94,6 +97,7 @@ export async function eventTrack(
     },
     window,
     unseenFrom,
+    heldUp: () => {},
     async advance(tx, next) {
       const at = checkpoint.position
       const closes =
@@ -116,6 +120,12 @@ export async function eventTrack(
     },
     close: async () => {},
   }
+}
+
+/** The oldest record that was passed over, and the page where the next run goes on for it. */
+interface HeldUp {
+  readonly createdAt: Date
+  readonly page: Position | null
 }
 
 /**
@@ -142,21 +152,24 @@ export async function objectTrack(
   const window = position
   if (position !== null && position.sliceFrom >= position.to) position = null
   let pending = { checkpoint, position }
+  let held: HeldUp | null = null
   return {
     get position() {
       return position
     },
     window,
     unseenFrom,
+    heldUp(createdAt) {
+      const page = held === null ? position : held.page
+      held = {
+        createdAt: held !== null && held.createdAt < createdAt ? held.createdAt : createdAt,
+        page,
+      }
+    },
     async advance(tx, next) {
       pending = { checkpoint, position: next }
       if (!isOwner || position === null) return
-      const kept = next ?? {
-        ...position,
-        sliceFrom: position.to,
-        sliceTo: position.to,
-        cursor: null,
-      }
+      const kept = held?.page ?? next ?? endOf(position)
       const moved = await moveCheckpoint(tx, schema, checkpoint, run.runId, { position: kept })
       pending = { checkpoint: required(moved), position: next }
     },
@@ -172,7 +185,7 @@ export async function objectTrack(
     },
     async close() {
       if (window === null) return
-      const done = { through: window.to, ...deepMark(window, checkpoint, context.settings) }
+      const done = closing(window, held?.createdAt ?? null, checkpoint, context.settings)
       for (let tries = 0; tries < 10; tries++) {
         if (tries > 0 || !isOwner) checkpoint = await read()
         const mine = checkpoint.runId === run.runId
@@ -220,6 +233,28 @@ function plan(
     return planned === null ? resumed : extended(resumed, planned.to, settings.sliceMs)
   const window = planned === null ? null : withinReach(planned, through, reachMs, now).rest
   return window === null ? null : firstPosition(window, settings.sliceMs)
+}
+
+/**
+ * How far a window was gone through: not so far that the next one would begin behind a record that was passed over.
+ * One that lies before any plain window keeps the next pass a deep one.
+ */
+function closing(
+  window: Window,
+  heldUp: Date | null,
+  checkpoint: Checkpoint,
+  settings: PassContext['settings'],
+): Omit<CheckpointMove, 'position'> {
+  const deep = deepMark(window, checkpoint, settings)
+  if (heldUp === null) return { through: window.to, ...deep }
+  const atMost = new Date(heldUp.getTime() + settings.overlapMs)
+  if (atMost < checkpoint.through) return { through: atMost }
+  return { through: atMost < window.to ? atMost : window.to, ...deep }
+}
+
+/** The window was gone through, and is not compared yet. */
+function endOf(position: Position): Position {
+  return { ...position, sliceFrom: position.to, sliceTo: position.to, cursor: null }
 }
 
 function deepMark(

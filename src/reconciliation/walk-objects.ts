@@ -11,17 +11,26 @@ import { requireStorable } from './storable-event.ts'
 import type { Injections } from './walk-events.ts'
 import type { PreparePage } from './walk.ts'
 
+/** What is remembered of the pages until the end of the pass. */
+export interface PageMemory {
+  readonly seen: WindowSeen
+  readonly settledBefore: Date
+  /** A record of this time could not be judged now, and is to be looked at again. */
+  readonly heldUp: (createdAt: Date) => void
+}
+
 /** How the pages of a kind of objects are stored; `seen` remembers what is to be compared later. */
 export function objectPages(
   context: PassContext,
   run: SourceRun,
   target: WalkTarget,
   injections: Injections,
-  memory: { readonly seen: WindowSeen; readonly settledBefore: Date },
+  memory: PageMemory,
 ): PreparePage {
   const { source } = run
   return async (records) => {
     const looked = await context.comparison.look(source, target.account, records, memory)
+    for (const { record, isHeldUp } of looked) if (isHeldUp) memory.heldUp(record.createdAt)
     const missing = looked.flatMap(({ inject }) => inject.map(({ made }) => made))
     missing.forEach(requireStorable)
     const differs = new Map(looked.flatMap((each) => [...each.differs]))

@@ -1,5 +1,6 @@
 /** Looks at a provider in words: what an answer was to, when it was asked and what came of it. Pure. */
 import type { AnswerView, LookView } from './looks.ts'
+import { eventReference } from './reference.ts'
 import type { TimelineEntry } from './timeline-entry.ts'
 
 /** `plan p1`, or what was gathered for an event. */
@@ -28,6 +29,11 @@ export function answerEntry(answer: AnswerView, decided: ReadonlySet<string>): T
     ],
     event_id: null,
     decision_id: null,
+    links:
+      answer.kind === 'event'
+        ? [eventReference({ source: answer.source, event_id: answer.object_id })]
+        : [],
+    figures: [],
   }
 }
 
@@ -42,6 +48,12 @@ export function lookedFrom(fetch: unknown): string[] {
 export function namedEvidence(evidence: unknown): string[] {
   const { evidence: id } = recordOf(recordOf(evidence)['fetch'])
   return typeof id === 'string' ? [id] : []
+}
+
+/** When the answer came that a decision was made from; null without one. */
+export function fetchedAt(evidence: unknown): string | null {
+  const { fetched_at: at } = recordOf(recordOf(evidence)['fetch'])
+  return typeof at === 'string' && !Number.isNaN(Date.parse(at)) ? at : null
 }
 
 /** What is still asked for. */

@@ -1,16 +1,19 @@
 /**
- * A record as one story in order of time: what arrived, what was decided and why, what it made, what
+ * A record as one story in order of time and cause: what arrived, what was decided and why, what it made, what
  * was found, what a person did. Pure: the same record gives the same story.
  */
 import { formatMoney } from '../core/money.ts'
+import { afterItsCauses } from './decision-times.ts'
 import { isSeenByPasses, type FindingView } from './findings.ts'
 import { answerEntry, lookedFrom, namedEvidence } from './look-story.ts'
 import type { OrderRecord } from './order-record.ts'
 import { operationEntries, operationName } from './operation-story.ts'
 import type { RunView } from './reconciliation.ts'
 import type { ActView, DecisionView, EventView } from './record-views.ts'
+import { eventReference } from './reference.ts'
 import { repairEntries } from './repair-story.ts'
-import type { TimelineEntry } from './timeline-entry.ts'
+import type { TimelineEntry, TimelineFigure } from './timeline-entry.ts'
+import { decisionLinks, targetOf } from './timeline-links.ts'
 
 /** Entries of the same moment stand in this order: causes first. */
 const order: readonly TimelineEntry['what'][] = [
@@ -31,6 +34,7 @@ const order: readonly TimelineEntry['what'][] = [
 export function timelineOf(record: OrderRecord): TimelineEntry[] {
   const events = new Map(record.events.map((event) => [event.event_key, event]))
   const named = new Set(record.decisions.flatMap(({ evidence }) => namedEvidence(evidence)))
+  const inOrder = afterItsCauses(record)
   const entries = [
     ...record.events.flatMap(arrivals),
     ...record.decisions.map((decision) =>
@@ -40,10 +44,10 @@ export function timelineOf(record: OrderRecord): TimelineEntry[] {
     ...record.operations.flatMap(operationEntries),
     ...record.findings.flatMap((finding) => found(finding, record.runs)),
     ...record.repairs.flatMap(repairEntries),
-    ...record.acts.filter((act) => !isToldAsRepair(record, act)).map(acted),
+    ...record.acts.filter((act) => !isToldAsRepair(record, act)).map((act) => acted(record, act)),
   ]
   return entries
-    .map((entry, index) => ({ entry, index }))
+    .map((entry, index) => ({ entry: inOrder(entry), index }))
     .sort(
       (a, b) =>
         Date.parse(a.entry.at) - Date.parse(b.entry.at) ||
@@ -54,7 +58,12 @@ export function timelineOf(record: OrderRecord): TimelineEntry[] {
 }
 
 function arrivals(event: EventView): TimelineEntry[] {
-  const base = { event_id: event.event_id, decision_id: null }
+  const base = {
+    event_id: event.event_id,
+    decision_id: null,
+    links: [eventReference(event)],
+    figures: [],
+  }
   const by = event.via === 'webhook' ? '' : ` by way of ${event.via}`
   const entries: TimelineEntry[] = [
     {
@@ -94,6 +103,8 @@ function decided(
     details: decisionDetails(record, decision),
     event_id: event?.event_id ?? null,
     decision_id: decision.decision_id,
+    links: decisionLinks(record, decision, event),
+    figures: decisionFigures(record, decision),
   }
 }
 
@@ -153,7 +164,12 @@ function ownOperation(record: OrderRecord, kind: string, named: unknown): string
 }
 
 function found(finding: FindingView, runs: readonly RunView[]): TimelineEntry[] {
-  const base = { event_id: finding.event_id, decision_id: null }
+  const base = {
+    event_id: finding.event_id,
+    decision_id: null,
+    links: [{ kind: 'finding', id: finding.finding_id }] as const,
+    figures: [],
+  }
   const times = finding.times_seen > 1 ? `, seen ${finding.times_seen} times` : ''
   const entries: TimelineEntry[] = [
     {
@@ -202,7 +218,7 @@ function isToldAsRepair({ repairs }: OrderRecord, { target, acted_at: at }: ActV
   return repairs.some((each) => target === `finding:${each.finding_id}` && at === each.applied_at)
 }
 
-function acted(act: ActView): TimelineEntry {
+function acted(record: OrderRecord, act: ActView): TimelineEntry {
   return {
     at: act.acted_at,
     what: 'acted',
@@ -210,7 +226,25 @@ function acted(act: ActView): TimelineEntry {
     details: [`because ${act.reason}`],
     event_id: null,
     decision_id: null,
+    links: targetOf(record, act),
+    figures: [],
   }
+}
+
+/** The money that it moved, of payments and effects. */
+function decisionFigures(record: OrderRecord, { decision_id: id }: DecisionView): TimelineFigure[] {
+  const moved = [
+    ...record.payments.map((each) => ({ ...each, name: `payment ${each.payment_id}` })),
+    ...record.effects.map((each) => ({
+      ...each,
+      name: `effect ${effectName(each.effect_type, each.effect_reference)}`,
+    })),
+  ]
+  return moved.flatMap(({ decision_id: by, name, amount, currency }) =>
+    by !== id || amount === null || currency === null
+      ? []
+      : [{ name, amount: amount.toString(), currency }],
+  )
 }
 
 /** The figures of a finding's evidence, as `name value` pairs of one line. */

@@ -50,14 +50,14 @@ function parseFault(part: string): Fault {
   const [step = '', nth = '', action = '', delay = String(defaultDelayMs), ...rest] =
     part.split(':')
   const known =
-    /^(R([0-9]|10)|W[0-7]|D[0-6]|C[0-7]|P[0-6]|G[0-7])$/.test(step) &&
+    /^(R([0-9]|10)|W[0-7]|D[0-6]|C[0-7]|P[0-6]|G[0-7]|B[0-3])$/.test(step) &&
     /^[1-9]\d{0,8}$/.test(nth) &&
     /^\d{1,9}$/.test(delay) &&
     rest.length === 0
   if (!known || !faultActions.includes(action as FaultAction)) {
     throw new HookledgerError(
       'HKL_CONFIG_INVALID',
-      `HOOKLEDGER_FAULT_PLAN: "${part.slice(0, 80)}" is not step:nth:action (steps R0 to R10, W0 to W7, D0 to D6, C0 to C7, P0 to P6 and G0 to G7; actions ${faultActions.join(', ')})`,
+      `HOOKLEDGER_FAULT_PLAN: "${part.slice(0, 80)}" is not step:nth:action (steps R0 to R10, W0 to W7, D0 to D6, C0 to C7, P0 to P6, G0 to G7 and B0 to B3; actions ${faultActions.join(', ')})`,
     )
   }
   return {

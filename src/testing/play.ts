@@ -122,6 +122,7 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
   const environment = options.environment ?? 'test'
   const deferralMs = options.deferralMs ?? 86_400_000
   const registry = createRegistry(workflows, [])
+  requireDestinations(options.destinations)
   const outbox = playOutbox(options.destinations)
   const provider = playProvider(options.sources)
   const run = new PlayRun({ registry, environment, deferralMs, outbox, provider })
@@ -176,6 +177,18 @@ export function play(workflows: readonly Workflow[], options: PlayOptions = {}):
       now = new Date(now.getTime() + ms)
       run.passDeadlines(now)
     },
+  }
+}
+
+/** @throws HookledgerError HKL_CONFIG_INVALID naming the destination that could send nothing */
+function requireDestinations(destinations: PlayDestinations | undefined): void {
+  for (const [name, destination] of Object.entries(destinations ?? {})) {
+    const { encode } = (destination ?? {}) as Partial<PlayDestinations[string]>
+    if (typeof encode === 'function') continue
+    throw new HookledgerError(
+      'HKL_CONFIG_INVALID',
+      `destination "${name}" has no encode function: use http(…), stripe(…) or one of your own, as configured; without destinations any name is one`,
+    )
   }
 }
 

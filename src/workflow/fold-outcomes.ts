@@ -98,7 +98,8 @@ export function deferredOutcome(
       orderId: ledger.id,
       description: wait.description,
       forMs: wait.forMs ?? null,
-      atDeadline: claim.candidate.handler.unclaimed ?? 'finding',
+      // what belongs to an order that is here has been claimed: its wait never ends in silence
+      atDeadline: stored ? 'finding' : (claim.candidate.handler.unclaimed ?? 'finding'),
       ...(wait.customers !== undefined &&
         wait.customers.length > 0 && { customers: wait.customers }),
     },

@@ -32,7 +32,7 @@ export function playOutbox(destinations?: PlayDestinations | undefined): OutboxP
       const key = JSON.stringify([orderId, effectType, effectReference, destination, name])
       const operationId = ids.get(key) ?? idOf(key)
       ids.set(key, operationId)
-      const { encode } = destinations?.[destination] ?? jsonDestination
+      const target = destinations?.[destination] ?? jsonDestination
       return {
         operationId,
         destination,
@@ -40,7 +40,7 @@ export function playOutbox(destinations?: PlayDestinations | undefined): OutboxP
         effectType,
         effectReference,
         name,
-        request: encode({ operationId, body, orderId }),
+        request: target.encode({ operationId, body, orderId }),
         whileStates,
       }
     },

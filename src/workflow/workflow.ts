@@ -81,7 +81,7 @@ export interface MirrorHandler<
   readonly decide: (
     input: MirrorInput<Event, Current, State, EffectType, Subject, Destination>,
   ) => MirrorDecision<State, EffectType, Destination>
-  /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
+  /** When a wait ends and no order is here for it: a finding (default), or ignored. One of a known order is a finding. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
   /**
    * With `unclaimed: 'ignore'`, how long such a wait lasts, in milliseconds: what is ignored is woken by a name
@@ -115,7 +115,7 @@ export interface EventHandler<
   readonly decide: (
     input: DecideInput<Event, State, EffectType, Subject, Destination, Evidence>,
   ) => Decision<State, EffectType, Destination>
-  /** When a wait for a name ends unclaimed: a finding (default), or ignored. */
+  /** When a wait ends and no order is here for it: a finding (default), or ignored. One of a known order is a finding. */
   readonly unclaimed?: 'finding' | 'ignore' | undefined
   /**
    * With `unclaimed: 'ignore'`, how long such a wait lasts, in milliseconds: what is ignored is woken by a name

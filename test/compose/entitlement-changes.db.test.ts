@@ -8,6 +8,7 @@ import { anyEntitlementNews, noteEnds } from '../../src/ledger/entitlement-ends.
 import { takeChanges } from '../../src/ledger/tell-changes.ts'
 import { partsOf } from '../../src/hookledger.ts'
 import type { Database, Executor, Statement } from '../../src/postgres/executor.ts'
+import { appTransaction } from '../support/app-transaction.ts'
 import { createProbe, probe, until, type Probe } from '../support/probe.ts'
 import { scripted } from '../support/scripted-destination.ts'
 import { subjectWorkflow } from '../support/subject-workflow.ts'
@@ -33,20 +34,8 @@ beforeEach(async () => {
 
 const by = { reason: 'the outage of May 3', actor: 'ada' }
 
-async function transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await bench.pool.connect()
-  try {
-    await client.query('begin')
-    const answer = await work(client)
-    await client.query('commit')
-    return answer
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
+const transaction = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  appTransaction(bench.pool, work)
 
 const set = (order: string, subject: string, more: object = {}): Promise<void> =>
   bench.deliver(probe('set', { order, subject, ...more }))

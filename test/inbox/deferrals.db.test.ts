@@ -104,6 +104,35 @@ describe('a wait past its deadline', () => {
     ])
   })
 
+  it('of a known order is a finding though the type ignores what nothing claims, and is woken by what it waits for', async () => {
+    await deliverTo(ignoring, [
+      probe('pay', { id: 'evt_p', order: 'x' }),
+      probe('after', { id: 'evt_a', order: 'x', needs: 'evt_n' }),
+      probe('refund', { id: 'evt_s', waits: 'stranger' }),
+    ])
+    await workOff(ignoring)
+    await pastDeadline()
+    await expireDeferrals(sweep)
+    const states = (): Promise<unknown> =>
+      bench.rows(
+        `select event_id, state from webhook_inbox where event_id in ('evt_a', 'evt_s') order by 1`,
+      )
+    expect(await states()).toEqual([
+      { event_id: 'evt_a', state: 'deferred' },
+      { event_id: 'evt_s', state: 'ignored' },
+    ])
+    const found = (): Promise<unknown> =>
+      bench.rows(`select kind, state, evidence ->> 'event' as event from findings`)
+    expect(await found()).toEqual([{ kind: 'wait_overdue', state: 'open', event: 'evt_a' }])
+    await deliverTo(ignoring, [probe('note', { id: 'evt_n', order: 'x' })])
+    await workOff(ignoring)
+    expect(await states()).toEqual([
+      { event_id: 'evt_a', state: 'processed' },
+      { event_id: 'evt_s', state: 'ignored' },
+    ])
+    expect(await found()).toEqual([{ kind: 'wait_overdue', state: 'closed', event: 'evt_a' }])
+  })
+
   it('is a finding where one of the workflows that wait says so', async () => {
     const both = bench.another({
       workflows: [

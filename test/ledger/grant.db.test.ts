@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type pg from 'pg'
 import type { GrantRequest } from 'hookledger'
 import { createHookledger, defineWorkflow } from 'hookledger'
 import { partsOf } from '../../src/hookledger.ts'
@@ -6,6 +7,7 @@ import { audit } from '../../src/report/audit.ts'
 import { explain } from '../../src/report/explain.ts'
 import { status } from '../../src/report/status.ts'
 import { checkoutSessionCompleted } from '../../src/testing/stripe-events.ts'
+import { appTransaction } from '../support/app-transaction.ts'
 import { createShop, type Shop } from '../support/shop.ts'
 
 let shop: Shop
@@ -18,23 +20,8 @@ const by = { reason: 'the outage of May 3', actor: 'ada' }
 let subjects = 0
 const someone = (): string => `user:${++subjects}`
 
-/** Runs one piece of work in a transaction of the app's own. */
-async function inTransaction<T>(
-  work: (tx: Parameters<Shop['hookledger']['grant']>[0]) => Promise<T>,
-): Promise<T> {
-  const client = await shop.pool.connect()
-  try {
-    await client.query('begin')
-    const answer = await work(client)
-    await client.query('commit')
-    return answer
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
+const inTransaction = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  appTransaction(shop.pool, work)
 
 const grant = (
   request: Pick<GrantRequest, 'subject' | 'entitlements'> & Partial<GrantRequest>,

@@ -4,6 +4,7 @@ import { installFailpoints } from '../../src/core/failpoints.ts'
 import { rescueWaits } from '../../src/inbox/sweep.ts'
 import { explain } from '../../src/report/explain.ts'
 import { audit, defaultAuditLimits } from '../../src/report/audit.ts'
+import { appTransaction } from '../support/app-transaction.ts'
 import { createProbe, probe, until, type Probe } from '../support/probe.ts'
 import { subjectWorkflow } from '../support/subject-workflow.ts'
 
@@ -17,20 +18,8 @@ beforeEach(() => bench.reset())
 const by = { reason: 'said so at sign-up', actor: 'ada' }
 type Link = Parameters<Probe['hookledger']['linkCustomer']>[1]
 
-async function transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await bench.pool.connect()
-  try {
-    await client.query('begin')
-    const answer = await work(client)
-    await client.query('commit')
-    return answer
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
+const transaction = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  appTransaction(bench.pool, work)
 
 const link = (customer: string, subject: string, more: Partial<Link> = {}): Promise<string> =>
   transaction((tx) =>

@@ -4,6 +4,7 @@ import { money } from 'hookledger'
 import { installFailpoints } from '../../src/core/failpoints.ts'
 import { readOrderFor } from '../../src/inbox/confirm-reads.ts'
 import { audit } from '../../src/report/audit.ts'
+import { appTransaction } from '../support/app-transaction.ts'
 import { createProbe, probe, until, type Probe } from '../support/probe.ts'
 import { subjectWorkflow } from '../support/subject-workflow.ts'
 
@@ -19,20 +20,8 @@ beforeEach(() => bench.reset())
 
 const by = { reason: 'one person, two accounts', actor: 'ada' }
 
-async function transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await bench.pool.connect()
-  try {
-    await client.query('begin')
-    const answer = await work(client)
-    await client.query('commit')
-    return answer
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}
+const transaction = <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  appTransaction(bench.pool, work)
 
 const merge = (from: string, into: string): Promise<string> =>
   transaction((tx) => bench.hookledger.mergeSubjects(tx, { from, into, ...by }))

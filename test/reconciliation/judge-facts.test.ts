@@ -52,7 +52,16 @@ function preview(kind: OutcomeKind | null, over: Partial<PreviewOutcome> = {}): 
   const outcome =
     kind === null ? null : ({ ...emptyOutcome, kind, reason: 'because' } as unknown as Outcome)
   const where = { orderId: '1', orderExists: true, look: null, needsFacts: false, eventKey: null }
-  return { made, outcome, failure: null, ...where, known: false, isPending: false, ...over }
+  return {
+    made,
+    outcome,
+    failure: null,
+    ...where,
+    known: false,
+    isPending: false,
+    isHeldUp: false,
+    ...over,
+  }
 }
 
 const order = (over: Partial<OrderLedger> = {}): OrderLedger =>

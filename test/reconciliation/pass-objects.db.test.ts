@@ -207,6 +207,44 @@ describe('a window of objects', () => {
     expect((await checkpointOf(made, 'payment')).inWork).toBe(false)
   })
 
+  /** An event that nobody has decided for a minute, of the type that the records are told as. */
+  async function backlog(made: ReconcileProbe): Promise<void> {
+    await made.deliver(probe('pay', { order: 'x', payment: 'pay_x' }))
+    await made.rows(`update inbox_events set received_at = now() - interval '1 minute'`)
+  }
+
+  it('is gone through again from the first record that a backlog kept from being judged', async () => {
+    const made = await create({ settings: { overlapMs: minute } })
+    made.records.held.push(
+      payment('pay_1', '1', 72 * 60 * minute),
+      payment('pay_2', '2', 24 * 60 * minute),
+    )
+    await backlog(made)
+    expect(await made.pass()).toMatchObject({ state: 'complete', injected: 0 })
+    const { through } = await checkpointOf(made, 'payment')
+    expect(Date.now() - through).toBeGreaterThan(71 * 60 * minute)
+    await made.work()
+    expect(await made.pass()).toMatchObject({ state: 'complete', injected: 2 })
+    const later = await checkpointOf(made, 'payment')
+    expect(Date.now() - later.through).toBeLessThan(60 * minute)
+    expect(await made.pass()).toMatchObject({ state: 'complete', injected: 0, opened: 0 })
+  })
+
+  it('is taken up at a page that a backlog kept from being judged, though the run went further', async () => {
+    const made = await create({ pageSize: 2, settings: { sliceMs: month } })
+    fill(made, 6)
+    await backlog(made)
+    made.records.faults.push(
+      () => null,
+      () => null,
+      () => null,
+      garbage,
+    )
+    expect(await made.pass()).toMatchObject({ state: 'incomplete', injected: 0 })
+    await made.work()
+    expect(await made.pass()).toMatchObject({ state: 'complete', injected: 6 })
+  })
+
   it('is begun anew where the run that was at it is gone', async () => {
     const made = await create({ pageSize: 2, settings: { sliceMs: month } })
     fill(made, 10)

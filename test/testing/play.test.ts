@@ -364,3 +364,29 @@ describe('play, reading', () => {
     }
   })
 })
+
+describe('destinations of a run in memory', () => {
+  test('are refused by name where they could send nothing', () => {
+    for (const email of [{}, null, 'email', { encode: 'json' }]) {
+      expect(() => play([license], { destinations: { email: email as never } })).toThrow(
+        'destination "email" has no encode function',
+      )
+    }
+  })
+
+  test('may be objects with a state of their own', () => {
+    class Prefixed {
+      readonly #prefix = '>'
+      encode({ body }: { readonly body: unknown }): Uint8Array {
+        return new TextEncoder().encode(`${this.#prefix}${JSON.stringify(body)}`)
+      }
+    }
+    const greeting = { to: 'email', name: 'hello', body: { a: 1 } }
+    const greet = (): unknown => fulfill({ effects: [{ type: 'license', send: [greeting] }] })
+    const workflow = scripted({ greet }, { destinations: ['email'] })
+    const app = play([workflow], { destinations: { email: new Prefixed() } })
+    app.deliver(pay('greet', { order: '1' }))
+    expect(app.inbox()).toMatchObject([{ state: 'processed' }])
+    expect(app.sent()).toHaveLength(1)
+  })
+})

@@ -104,7 +104,7 @@ export function dealShares(
 export function lockDueStatement(s: string): string {
   return `select c.* from unnest($1::integer[], $2::integer[]) as a(source_id, most)
     cross join lateral (
-      select f.order_id, f.source_id, f.kind, f.object_id
+      select f.order_id, f.source_id, f.kind, f.object_id, f.leased_until is not null as has_expired
       from ${s}fetches f join ${s}looked_at l on l.order_id = f.order_id and l.source_id = f.source_id
         and l.kind = f.kind and l.object_id = f.object_id
       where f.source_id = a.source_id and f.due_at <= statement_timestamp()
@@ -115,7 +115,7 @@ export function lockDueStatement(s: string): string {
 
 /** The same for what these events wait for, however long it is to be backed off. */
 export function lockWaitedStatement(s: string): string {
-  return `select f.order_id, f.source_id, f.kind, f.object_id
+  return `select f.order_id, f.source_id, f.kind, f.object_id, f.leased_until is not null as has_expired
     from ${s}fetches f join ${s}looked_at l on l.order_id = f.order_id and l.source_id = f.source_id
       and l.kind = f.kind and l.object_id = f.object_id
     where (f.order_id, f.source_id, f.kind, f.object_id) in (
@@ -133,6 +133,8 @@ export interface LockedRow {
   readonly source_id: number
   readonly kind: string
   readonly object_id: string
+  /** Whether somebody had it, and let its lease run out. */
+  readonly has_expired: boolean
 }
 
 /** What a locked row is about. */

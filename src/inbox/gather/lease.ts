@@ -45,6 +45,8 @@ export interface Lease {
   readonly leased: readonly LeasedFetch[]
   /** Milliseconds until it is worth looking again; null: nobody knows, 0: at once. */
   readonly waitMs: number | null
+  /** Of those, the ones that somebody had and did not answer in time. */
+  readonly expired: number
 }
 
 /** Settings of a gatherer's transaction, sent together with BEGIN. */
@@ -61,10 +63,13 @@ export async function dueAccounts(ctx: GatherContext): Promise<readonly DueAccou
 export async function leaseFetches(ctx: GatherContext, request: LeaseRequest): Promise<Lease> {
   await reach('G0')
   const leasedAt = performance.now()
-  return ctx.db.transaction((tx) => leaseIn(ctx, tx, request, leasedAt), {
+  const lease = await ctx.db.transaction((tx) => leaseIn(ctx, tx, request, leasedAt), {
     setup: gatherSetup(ctx.lockTimeoutMs),
     beforeCommit: async () => reach('G1'),
   })
+  if (lease.expired > 0)
+    ctx.signals.emit('worker.leases.expired', { role: 'gather', leases: lease.expired })
+  return lease
 }
 
 async function leaseIn(
@@ -80,14 +85,14 @@ async function leaseIn(
     request.only === undefined
       ? rotated(all, request.after)
       : await waitedFor(ctx, tx, all, request.only)
-  if (due.length === 0) return { leased: [], waitMs: null }
+  if (due.length === 0) return { leased: [], waitMs: null, expired: 0 }
   const names = due.flatMap(budgetsOf)
   const guess = dealShares(due, await readBudgets(s, tx, names, settings), settings, request.most)
   const dealtTo = due.filter(({ sourceId }) => guess.shares.has(sourceId))
-  if (dealtTo.length === 0) return { leased: [], waitMs: guess.waitMs }
+  if (dealtTo.length === 0) return { leased: [], waitMs: guess.waitMs, expired: 0 }
   const figures = await lockBudgets(s, tx, dealtTo.flatMap(budgetsOf), settings)
   const { shares } = dealShares(dealtTo, figures, settings, request.most)
-  if (shares.size === 0) return { leased: [], waitMs: guess.waitMs }
+  if (shares.size === 0) return { leased: [], waitMs: guess.waitMs, expired: 0 }
   const rows = await tx.query<LockedRow>({
     text: request.only === undefined ? lockDueStatement(s) : lockWaitedStatement(s),
     repeated: true,
@@ -98,7 +103,7 @@ async function leaseIn(
     ],
   })
   const within = withinShares(rows, shares)
-  if (within.length === 0) return { leased: [], waitMs: guess.waitMs }
+  if (within.length === 0) return { leased: [], waitMs: guess.waitMs, expired: 0 }
   const identities = new Map(due.map((each) => [each.sourceId, each]))
   const taken = new Map<string, number>()
   for (const { source_id: sourceId } of within) {
@@ -122,7 +127,8 @@ async function leaseIn(
     allowances,
   })
   // an account may have had less than its share: whoever looks again deals out what was left
-  return { leased, waitMs: leased.length > 0 ? 0 : guess.waitMs }
+  const expired = within.filter((row) => row.has_expired).length
+  return { leased, waitMs: leased.length > 0 ? 0 : guess.waitMs, expired }
 }
 
 function budgetsOf({ sourceId, identity }: DueAccount): string[] {
