@@ -25,6 +25,7 @@ export const commands: Readonly<Record<string, Lazy>> = {
   replay: async () => (await import('./replay.ts')).replayCommand,
   send: async () => (await import('./send.ts')).sendCommand,
   graph: async () => (await import('./graph.ts')).graphCommand,
+  erase: async () => (await import('./erase.ts')).eraseCommand,
   prune: async () => (await import('./prune.ts')).pruneCommand,
   'internal-work': async () => (await import('./work.ts')).workCommand,
 }

@@ -38,11 +38,14 @@ export interface DevOptions {
   readonly host: string
   /** How many orders to simulate; null for none. */
   readonly simulated: number | null
+  readonly console: boolean
 }
 
 /** Where everything is; the keys are what `--json` prints. */
 interface Where {
   readonly url: string
+  /** The web page for people; absent where it is left out. */
+  readonly console_url?: string
   readonly webhooks: string
   readonly database_url: string
   readonly provider_url: string
@@ -114,6 +117,7 @@ export class DevSession {
     const sender = deliverTo(provider, webhooks, this.#closing)
     this.#tellWhere({
       url: serving.url,
+      ...(options.console && { console_url: `${serving.url}/console` }),
       webhooks,
       database_url: databaseUrl,
       provider_url: provider.url,
@@ -262,6 +266,7 @@ export class DevSession {
         gather: true,
         dispatch: true,
         reconcile: options.simulated !== null,
+        console: options.console,
       },
       host: options.host,
       port: options.port ?? defaultPort,
@@ -282,6 +287,7 @@ export class DevSession {
     this.#out.result(where, (safe, style) =>
       [
         `${style.strong('hookledger')} at ${safe.url}`,
+        ...(safe.console_url === undefined ? [] : [`  console     ${safe.console_url}`]),
         `  webhooks    POST ${safe.webhooks}`,
         `  database    ${safe.database_url}`,
         `  provider    ${safe.provider_url} (simulated)`,

@@ -21,6 +21,12 @@ export const devCommand: CommandDef = command(
     orders: { type: 'string', description: 'How many orders to simulate (300)', valueHint: 'N' },
     port: { type: 'string', description: `PORT without it, else ${defaultPort} or a free one` },
     host: { type: 'string', description: 'HOST without it, else 127.0.0.1' },
+    console: {
+      type: 'boolean',
+      description: 'Serve the console (so it is)',
+      negativeDescription: 'Leave the console out',
+      default: true,
+    },
   },
   async ({ args, out, world }) => {
     world.environment.checkAll()
@@ -32,6 +38,7 @@ export const devCommand: CommandDef = command(
       file,
       port,
       host,
+      console: args.console !== false,
       simulated: args.simulate === true ? ordersOf(args.orders) : null,
     })
   },

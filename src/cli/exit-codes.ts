@@ -11,11 +11,13 @@ const wrongUse: ReadonlySet<string> = new Set<ErrorCode>([
   'HKL_CONFIG_NOT_FOUND',
   'HKL_CONFIG_SECRET',
   'HKL_CONFIG_UNKNOWN_NAME',
+  'HKL_CONSOLE_OPEN',
   'HKL_SCHEMA_NAME',
   'HKL_INBOX_NOT_REPLAYABLE',
   'HKL_REPAIR_CHOICE',
   'HKL_GRANT_INVALID',
   'HKL_SUBJECT_INVALID',
+  'HKL_ERASE_INVALID',
 ])
 
 /** The exit code of an error with this code. */

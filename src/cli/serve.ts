@@ -3,11 +3,14 @@
  * what the worker process reports, and the worker process itself.
  */
 import type { AddressInfo } from 'node:net'
+import { bulkLoop } from '../compose/bulk/bulk-run.ts'
 import type { TransactionLike } from '../hookledger.ts'
 import { logSignals, type Log, type LogLevel } from '../observe/log.ts'
 import { newestMigration, schemaVersion } from '../postgres/migrate.ts'
 import { gauges } from '../report/gauges.ts'
 import { createMetrics, type Metrics } from '../server/metrics.ts'
+import { mountConsole } from '../server/console/console.ts'
+import { isLoopback } from '../server/console/local-door.ts'
 import type { ExtraRoutes } from '../server/router.ts'
 import { createHookledgerServer } from '../server/server.ts'
 import type { Closing } from './closing.ts'
@@ -22,6 +25,8 @@ export interface Roles {
   readonly gather: boolean
   readonly dispatch: boolean
   readonly reconcile: boolean
+  /** The web page and its API. */
+  readonly console: boolean
 }
 
 /** What to serve. */
@@ -55,6 +60,8 @@ export interface Serving {
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { project, log, closing, roles, stopMs } = options
   const { parts } = project
+  // before anything listens: a console that would be open to anybody is no console
+  const routes = extraRoutes(options)
   let isReady = false
   closing.add('log', logSignals(parts.signals, log))
   const metrics = createMetrics(parts.signals, () => gauges(parts.database()))
@@ -70,7 +77,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     limits: parts.config.limits,
     ready: async () => isReady && (await schemaVersion(parts.database())) >= newestMigration,
     metrics: () => metrics.render(),
-    ...appRoutes(options),
+    ...(routes !== undefined && { routes }),
   })
   const address = await listen(options, server)
   if (worker !== undefined) {
@@ -78,6 +85,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     parts.signals.on('inbox.events.stored', () => worker.wake('work'))
     parts.signals.on('outbox.operations.recorded', () => worker.wake('dispatch'))
     await worker.start()
+  }
+  if (roles.console) {
+    const bulk = bulkLoop(parts)
+    bulk.start()
+    closing.add('bulk', () => bulk.stop())
   }
   // the last to be opened is the first to be closed: nothing new comes in while the worker finishes
   closing.add('server', () => server.stop(stopMs))
@@ -134,16 +146,34 @@ function startableWorker(options: ServeOptions, metrics: Metrics): WorkProcess {
   })
 }
 
-function appRoutes({ project }: ServeOptions): { routes?: ExtraRoutes } {
+/** What is served beside webhooks: the console, and what the configuration has of its own. */
+function extraRoutes(options: ServeOptions): ExtraRoutes | undefined {
+  const all = [consoleRoutes(options), appRoutes(options)].filter((each) => each !== undefined)
+  if (all.length === 0) return undefined
+  return (request, response, path) => all.some((routes) => routes(request, response, path))
+}
+
+/** @throws HookledgerError HKL_CONSOLE_OPEN where nothing says who may come in and others can reach it */
+function consoleRoutes({ project, roles, host }: ServeOptions): ExtraRoutes | undefined {
+  if (!roles.console) return undefined
+  const own = mountConsole(project.parts, { isLocal: isLoopback(host) })
+  return (request, response, path) => {
+    if (!own.isOwn(path)) return false
+    own.node(request, response)
+    return true
+  }
+}
+
+function appRoutes({ project }: ServeOptions): ExtraRoutes | undefined {
   const { loaded, parts } = project
-  if (loaded.routes === undefined) return {}
+  if (loaded.routes === undefined) return undefined
   const transaction = <T>(work: (tx: TransactionLike) => Promise<T>): Promise<T> =>
     parts
       .database()
       .transaction((tx) =>
         work({ query: (text, values) => tx.execute({ text, values: (values ?? []) as never }) }),
       )
-  return { routes: loaded.routes({ hookledger: loaded.hookledger, transaction }) }
+  return loaded.routes({ hookledger: loaded.hookledger, transaction })
 }
 
 /** An address that listens on everything is reached on this machine's own. */

@@ -12,7 +12,7 @@ import { openProject } from './project.ts'
 import { serve, type Roles, type Serving } from './serve.ts'
 import { listenForShutdown } from './shutdown.ts'
 
-const knownRoles = ['receive', 'work', 'gather', 'dispatch', 'reconcile'] as const
+const knownRoles = ['receive', 'work', 'gather', 'dispatch', 'reconcile', 'console'] as const
 const defaultPort = 4000
 const defaultHost = '127.0.0.1'
 /** Milliseconds for what is in hand at the end. */
@@ -23,7 +23,7 @@ export const startCommand: CommandDef = command(
   {
     name: 'start',
     description:
-      'The stand-alone server: receives; works, gathers, dispatches and reconciles in a process of its own',
+      'The stand-alone server: receives, and shows the console; works, gathers, dispatches and reconciles in a process of its own',
   },
   {
     roles: {
@@ -53,7 +53,11 @@ export const startCommand: CommandDef = command(
       const { parts } = project
       closing.add('database', () => parts.close())
       const log = createLog({ level: environment.logLevel ?? 'warn', pretty: false, color: false })
-      const { warnings } = await parts.register()
+      // who only receives decides nothing: its role may not register, and it must not make others' version old
+      const { registration } = parts
+      const { warnings } = await (onlyReceives(roles)
+        ? registration.check()
+        : registration.register())
       for (const warning of warnings) log.warn({}, warning)
       serving = await serve({
         world,
@@ -71,7 +75,9 @@ export const startCommand: CommandDef = command(
       out.note(
         `hookledger serves ${serving.url} (${Object.entries(roles)
           .flatMap(([role, on]) => (on ? [role] : []))
-          .join(', ')})${roles.receive ? `: POST ${sources.join(', ')}` : ''}`,
+          .join(
+            ', ',
+          )})${roles.receive ? `: POST ${sources.join(', ')}` : ''}${roles.console ? `; console at ${serving.url}/console` : ''}`,
       )
       await shutdown.requested
       out.note('stopping: what is in hand is finished first')
@@ -98,7 +104,12 @@ function rolesOf(names: readonly string[]): Roles {
     gather: names.includes('gather'),
     dispatch: names.includes('dispatch'),
     reconcile: names.includes('reconcile'),
+    console: names.includes('console'),
   }
+}
+
+function onlyReceives({ receive, ...others }: Roles): boolean {
+  return receive && !Object.values(others).includes(true)
 }
 
 /** @throws HookledgerError HKL_CLI_USAGE unless it is a port; 0 lets the system choose. */

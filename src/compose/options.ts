@@ -1,6 +1,11 @@
 /**
  * The options of `createHookledger`, checked and resolved once. Nothing is connected here.
  */
+import {
+  resolveConsoleOptions,
+  type ConsoleOptions,
+  type ResolvedConsoleOptions,
+} from './console-options.ts'
 import { HookledgerError } from '../core/errors.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import type { Combine } from '../ledger/register.ts'
@@ -64,8 +69,12 @@ export interface HookledgerOptions {
   /** What the app itself gives for what is in shadow: asked for by `hookledger shadow`. */
   readonly appEntitlements?: AppEntitlements | undefined
   readonly limits?: Partial<Limits> | undefined
+  /** Who may come into the console, and what a second person has to approve. */
+  readonly console?: ConsoleOptions | undefined
   /** A pino logger of the app's, or anything with its methods (fields first): one line an outcome. Default: silence. */
   readonly log?: LogTarget | undefined
+  /** Traces by OpenTelemetry, to what the app has registered; needs `@opentelemetry/api`. Default false. */
+  readonly traces?: boolean | undefined
   /** Why it is safe here that the server does not flush (shown by `doctor`). */
   readonly acceptDurability?: string | undefined
 }
@@ -123,12 +132,14 @@ export interface ResolvedConfig extends ReconcileConfig {
   readonly destinations: ReadonlyMap<string, Destination>
   readonly registry: Registry
   readonly limits: Limits
+  readonly console: ResolvedConsoleOptions
   readonly findings: FindingPolicy
   readonly gather: GatherSettings
   readonly shadow: ReadonlySet<string>
   readonly appEntitlements: AppEntitlements | undefined
   readonly entitlementRules: Readonly<Record<string, Combine>>
   readonly entitlementChanges: ResolvedEntitlementChanges
+  readonly traces: boolean
   readonly acceptDurability: string | undefined
 }
 
@@ -149,7 +160,9 @@ const known: readonly (keyof HookledgerOptions)[] = [
   'shadow',
   'appEntitlements',
   'limits',
+  'console',
   'log',
+  'traces',
   'acceptDurability',
 ]
 
@@ -184,6 +197,8 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
   schemaPrefix(schemaName)
   if (options.appEntitlements !== undefined && typeof options.appEntitlements !== 'function')
     throw invalid('appEntitlements must be a function: async ({ db, subjects }) => rows')
+  if (options.traces !== undefined && typeof options.traces !== 'boolean')
+    throw invalid('traces must be true or false')
   if (options.acceptDurability !== undefined && options.acceptDurability.trim() === '') {
     throw invalid('acceptDurability must say why it is safe here')
   }
@@ -197,6 +212,7 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     destinations,
     registry: createRegistry(workflows, handlers),
     limits: resolveLimits(options.limits ?? {}),
+    console: resolveConsoleOptions(options.console),
     findings: resolveFindings(options.findings ?? {}),
     gather: resolveGatherOptions(options.gather),
     ...resolveReconcileOptions(
@@ -207,6 +223,7 @@ export function resolveOptions(options: HookledgerOptions): ResolvedConfig {
     appEntitlements: options.appEntitlements,
     entitlementRules: resolveRules(options.entitlements ?? {}),
     entitlementChanges: resolveEntitlementChanges(options.entitlementChanges, destinations.keys()),
+    traces: options.traces === true,
     acceptDurability: options.acceptDurability,
   })
 }

@@ -1,4 +1,5 @@
 /** The outbox as a batch of work uses it: handed in here, since siblings never import one another. */
+import type { Tracing } from '../core/tracing.ts'
 import type { OutboxWrites } from '../inbox/outbox-writes.ts'
 import { addToOutbox } from '../outbox/add.ts'
 import { operationsParts } from '../outbox/operations-part.ts'
@@ -10,6 +11,7 @@ export function outboxWrites(
   schema: string,
   installationId: string,
   destinations: Destinations,
+  tracing: Tracing | null = null,
 ): OutboxWrites {
   return {
     outbox: createOutboxPort(installationId, destinations),
@@ -24,6 +26,6 @@ export function outboxWrites(
         }),
       ),
     addOperation: (tx, operation) =>
-      addToOutbox({ schema, installationId, destinations }, tx, operation),
+      addToOutbox({ schema, installationId, destinations, tracing }, tx, operation),
   }
 }

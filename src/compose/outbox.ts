@@ -3,6 +3,7 @@
  */
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import { wakeParts } from '../inbox/outcome-parts.ts'
 import { closedPart, findingId, findingsPart, type FindingPolicy } from '../ledger/findings.ts'
 import {
@@ -28,6 +29,8 @@ export interface OutboxParts {
   readonly policy: FindingPolicy
   readonly limits: Limits
   readonly signals: Signals
+  /** Absent or null: traces are off. */
+  readonly tracing?: Tracing | null
 }
 
 /** The source that findings about operations name. */
@@ -77,6 +80,7 @@ export function outboxDispatcher(parts: OutboxParts): Dispatcher {
     signals,
     lockTimeoutMs: limits.lockTimeoutMs,
     batch: limits.dispatchBatch,
+    tracing: parts.tracing ?? null,
   })
 }
 

@@ -7,7 +7,7 @@ export function emitOutcomes(signals: Signals, settled: readonly Settled[]): voi
   emitOperations(signals, settled)
   if (!signals.has('inbox.event.decided')) return
   const now = Date.now()
-  for (const { row, outcome } of settled) {
+  for (const { row, outcome, trace } of settled) {
     const { event, wait } = outcome
     signals.emit('inbox.event.decided', {
       eventId: event.eventId,
@@ -29,6 +29,7 @@ export function emitOutcomes(signals: Signals, settled: readonly Settled[]): voi
       until: wait === null ? null : row.deadlineAt,
       attempts: row.attempts + 1,
       ageMs: now - event.receivedAt.getTime(),
+      ...(trace == null ? {} : { traceId: trace.slice(3, 35) }),
     })
   }
 }

@@ -2,6 +2,7 @@
  * Wires the parts of one configuration: made lazily, since creating Hookledger connects to nothing.
  */
 import { createSignals, type Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import { ApiVersions } from '../inbox/api-versions.ts'
 import type { GatherContext } from '../inbox/gather/gather-context.ts'
 import { createGatherer, type Gatherer } from '../inbox/gather/gatherer.ts'
@@ -12,6 +13,7 @@ import type { SweepContext } from '../inbox/sweep.ts'
 import type { WorkContext } from '../inbox/work-batch.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { areNewest } from '../ledger/register.ts'
+import { openTelemetry } from '../observe/traces.ts'
 import type { Dispatcher } from '../outbox/dispatcher.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { Repairs } from '../reconciliation/repair/repairs.ts'
@@ -50,6 +52,7 @@ export class HookledgerParts {
   #receiver: Receiver | undefined
   #stopUpkeep: (() => Promise<void>) | undefined
   #installation: Promise<Installation> | undefined
+  #tracing: Tracing | null | undefined
   #registration: Registration | undefined
   readonly #runOnce: RunOnce = new RunOnce()
 
@@ -74,6 +77,12 @@ export class HookledgerParts {
     return this.#connected.database
   }
 
+  /** Where traces go; null where they are off. @throws HookledgerError HKL_CONFIG_INVALID without the API */
+  get tracing(): Tracing | null {
+    this.#tracing ??= this.config.traces ? openTelemetry() : null
+    return this.#tracing
+  }
+
   receiver(): Receiver {
     requireUsable(this.config)
     // an endpoint stays healthy while no worker is there
@@ -85,6 +94,7 @@ export class HookledgerParts {
       sources: inboxSources(this.config.sources),
       limits: this.config.limits,
       signals: this.signals,
+      tracing: this.tracing,
     })
     return this.#receiver
   }
@@ -129,7 +139,7 @@ export class HookledgerParts {
     const { limits, registry, environment } = config
     const version = versionOf(config)
     const work = {
-      ...outboxWrites(db.schema, installed.id, config.destinations),
+      ...outboxWrites(db.schema, installed.id, config.destinations, this.tracing),
       db,
       ledger,
       reading,
@@ -141,8 +151,12 @@ export class HookledgerParts {
       limits,
       signals,
       worker,
+      tracing: this.tracing,
     }
-    return { work, sweep: { db, ledger, sources: reading.sources, limits, worker } }
+    const onDeadBatches = (leases: number): void => {
+      signals.emit('worker.leases.expired', { role: 'work', leases })
+    }
+    return { work, sweep: { db, ledger, sources: reading.sources, limits, worker, onDeadBatches } }
   }
 
   /** Tells that this process is at work in these roles. */
@@ -189,7 +203,8 @@ export class HookledgerParts {
     const { destinations, findings: policy, limits } = this.config
     const { id: installationId } = await this.installation()
     const db = this.database()
-    return { db, installationId, destinations, policy, limits, signals: this.signals }
+    const { signals, tracing } = this
+    return { db, installationId, destinations, policy, limits, signals, tracing }
   }
 
   /** The dispatch role of this process: nothing is sent before it is started. */
@@ -278,7 +293,7 @@ export class HookledgerParts {
   async addOperation(tx: Executor, operation: AppOperation): Promise<'added' | 'existed'> {
     const { id } = await this.installation(tx)
     const { destinations } = this.config
-    const writes = outboxWrites(this.database().schema, id, destinations)
+    const writes = outboxWrites(this.database().schema, id, destinations, this.tracing)
     const answer = await writes.addOperation(tx, operation)
     if (answer === 'added')
       this.signals.emit('outbox.operations.recorded', { destinations: [operation.to] })

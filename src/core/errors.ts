@@ -59,6 +59,22 @@ export const errorCodes: Readonly<Record<ErrorCode, boolean>> = {
   HKL_GATHER_NO_API: false,
   HKL_SUBJECT_INVALID: false,
   HKL_SUBJECT_LINKED: false,
+  HKL_ERASE_INVALID: false,
+  HKL_ERASE_UNFINISHED: true,
+  HKL_ERASE_FORBIDDEN: false,
+  HKL_BULK_INVALID: false,
+  HKL_BULK_STATE: false,
+  HKL_BULK_APPROVER: false,
+  HKL_API_INPUT_INVALID: false,
+  HKL_API_NOT_SIGNED_IN: false,
+  HKL_API_FORBIDDEN: false,
+  HKL_API_CROSS_SITE: false,
+  HKL_API_UNKNOWN_ROUTE: false,
+  HKL_API_CONFIRM: false,
+  HKL_API_TOO_SLOW: true,
+  HKL_API_UNAVAILABLE: true,
+  HKL_API_FAILED: true,
+  HKL_CONSOLE_OPEN: false,
 }
 
 /** One of the codes of the catalogue. */
@@ -116,6 +132,22 @@ export type ErrorCode =
   | 'HKL_GATHER_NO_API'
   | 'HKL_SUBJECT_INVALID'
   | 'HKL_SUBJECT_LINKED'
+  | 'HKL_ERASE_INVALID'
+  | 'HKL_ERASE_UNFINISHED'
+  | 'HKL_ERASE_FORBIDDEN'
+  | 'HKL_BULK_INVALID'
+  | 'HKL_BULK_STATE'
+  | 'HKL_BULK_APPROVER'
+  | 'HKL_API_INPUT_INVALID'
+  | 'HKL_API_NOT_SIGNED_IN'
+  | 'HKL_API_FORBIDDEN'
+  | 'HKL_API_CROSS_SITE'
+  | 'HKL_API_UNKNOWN_ROUTE'
+  | 'HKL_API_CONFIRM'
+  | 'HKL_API_TOO_SLOW'
+  | 'HKL_API_UNAVAILABLE'
+  | 'HKL_API_FAILED'
+  | 'HKL_CONSOLE_OPEN'
 
 /** An error with a code, and a message that says what to do next. */
 export class HookledgerError extends Error {

@@ -4,7 +4,7 @@
  * comparison with null.
  */
 
-/** Every step: receiver R0–R10, worker W0–W7, dispatcher D0–D6, reconciler C0–C7, repair P0–P6, gatherer G0–G7. */
+/** Every step: receiver R0–R10, worker W0–W7, dispatcher D0–D6, reconciler C0–C7, repair P0–P6, gatherer G0–G7, bulk acts B0–B3. */
 export type Step =
   | `R${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10}`
   | `W${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7}`
@@ -12,6 +12,7 @@ export type Step =
   | `C${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7}`
   | `P${0 | 1 | 2 | 3 | 4 | 5 | 6}`
   | `G${0 | 1 | 2 | 3 | 4 | 5 | 6 | 7}`
+  | `B${0 | 1 | 2 | 3}`
 
 /** Called at a step that the plan names; may never return (kill), throw or wait. */
 export type FailpointAction = (step: Step) => void | Promise<void>

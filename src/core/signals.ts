@@ -13,6 +13,11 @@ export interface SignalMap {
     readonly reason: string
     readonly status: number
   }
+  /** A request was answered, stored or not. */
+  'inbox.request.answered': {
+    readonly source: string
+    readonly verdict: 'stored' | 'duplicate' | 'refused'
+  }
   /** An event has an outcome. */
   'inbox.event.decided': EventOutcome
   /** Events failed, and are tried again. */
@@ -21,6 +26,24 @@ export interface SignalMap {
   'inbox.batch.finished': { readonly events: number; readonly durationMs: number }
   /** Something went wrong in the background and is tried again. */
   'worker.loop.failed': { readonly loop: string; readonly message: string }
+  /** A request to the operator API failed for a reason that its answer does not tell. */
+  'api.request.failed': {
+    readonly requestId: string
+    readonly route: string
+    readonly message: string
+  }
+  /** Somebody signed in to the console, or could not. */
+  'console.sign_in.ended': {
+    readonly actor: string | null
+    readonly outcome: 'signed_in' | 'refused' | 'failed' | 'throttled'
+    readonly reason: string
+  }
+  /** Whoever held leases died or was too late with them; the work goes on elsewhere. */
+  'worker.leases.expired': {
+    /** `work`: batches whose worker died in them. */
+    readonly role: 'work' | 'dispatch' | 'gather'
+    readonly leases: number
+  }
   /** The net caught what a wake-up should have: tests require none. */
   'inbox.wait.rescued': { readonly events: number }
   /** Operations were recorded for these destinations; a dispatcher in the same process wakes on it. */
@@ -96,6 +119,8 @@ export interface EventOutcome {
   readonly attempts: number
   /** Milliseconds from the first delivery to this outcome, by the worker's reading of the database clock. */
   readonly ageMs: number
+  /** The trace in which it was decided, where traces are on. */
+  readonly traceId?: string
 }
 
 /** What became of an operation for good. */

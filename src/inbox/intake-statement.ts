@@ -5,6 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import type { TraceContext } from '../core/tracing.ts'
 import type { Statement } from '../postgres/executor.ts'
 import type { SourceNamespace } from './source.ts'
 import { namespaceKey } from './source.ts'
@@ -26,6 +27,8 @@ export interface IncomingDelivery {
   readonly rawBody: Uint8Array
   /** 32 bytes. */
   readonly bodySha256: Uint8Array
+  /** Of the span that stores it; absent where traces are off. */
+  readonly trace?: TraceContext | null
 }
 
 /** The one row that the statement answers: arrays as text, an element for each event of the batch. */
@@ -86,7 +89,9 @@ export function intakeStatement(
   { schema, lockTimeoutMs, bodies, prepared }: IntakeStatementOptions,
 ): NamedStatement {
   const { namespaces, columns } = layOut(batch)
-  const { text, name } = intakeSql(schema)
+  // a column more only where there is something to write into it
+  const isTraced = batch.some(({ trace }) => trace != null)
+  const { text, name } = intakeSql(schema, isTraced)
   return {
     text,
     ...(prepared && { name }),
@@ -105,6 +110,7 @@ export function intakeStatement(
       columns.bodyStart,
       columns.bodyBytes,
       String(lockTimeoutMs),
+      ...(isTraced ? [columns.delivery.map((index) => batch[index]?.trace ?? null)] : []),
     ],
   }
 }
@@ -167,13 +173,14 @@ interface NamedSql {
 const known = new Map<string, NamedSql>()
 
 /** The name has the text's hash in it: behind a pooler, one name must never mean two texts. */
-function intakeSql(schema: string): NamedSql {
-  let sql = known.get(schema)
+function intakeSql(schema: string, isTraced: boolean): NamedSql {
+  const key = isTraced ? `${schema} traced` : schema
+  let sql = known.get(key)
   if (sql === undefined) {
-    const text = buildIntakeSql(schema)
+    const text = buildIntakeSql(schema, isTraced)
     const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
     sql = { text, name: `hookledger_intake_${hash}` }
-    known.set(schema, sql)
+    known.set(key, sql)
   }
   return sql
 }
@@ -185,7 +192,8 @@ function intakeSql(schema: string): NamedSql {
  * Identities are inserted sorted by the whole key: two receivers with the same ids wait for each
  * other in one order and cannot deadlock.
  */
-function buildIntakeSql(schema: string): string {
+function buildIntakeSql(schema: string, isTraced: boolean): string {
+  const trace = isTraced ? ', trace' : ''
   return `with settings as materialized (
   select
     set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
@@ -197,13 +205,13 @@ function buildIntakeSql(schema: string): string {
        on s.provider = n.provider and s.provider_account = n.account and s.environment = n.environment) as source_ids
 ), input as materialized (
   select i.position, settings.source_ids[i.namespace] as source_id, i.event_id collate "C" as event_id, i.event_type,
-    i.occurred_at, i.api_version, i.body_start, i.body_bytes, substring($2::bytea from i.delivery * 32 + 1 for 32) as body_sha256
+    i.occurred_at, i.api_version, i.body_start, i.body_bytes${isTraced ? ', i.trace' : ''}, substring($2::bytea from i.delivery * 32 + 1 for 32) as body_sha256
   from settings
-  cross join unnest($6::integer[], $7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::integer[], $12::integer[], $13::integer[])
-    with ordinality i(namespace, event_id, event_type, occurred_at, api_version, delivery, body_start, body_bytes, position)
+  cross join unnest($6::integer[], $7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::integer[], $12::integer[], $13::integer[]${isTraced ? ', $15::text[]' : ''})
+    with ordinality i(namespace, event_id, event_type, occurred_at, api_version, delivery, body_start, body_bytes${trace}, position)
 ), stored as (
-  insert into ${schema}inbox_events (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)
-  select distinct on (source_id, event_id) source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes
+  insert into ${schema}inbox_events (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes${trace})
+  select distinct on (source_id, event_id) source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes${trace}
   from input
   where source_id is not null
   order by source_id, event_id, position

@@ -2,6 +2,7 @@
  * The inbox's part of a batch's one statement: ready rows go, and what is not finished gets the row
  * that says why. What waits for an order or a name that this batch changed becomes ready.
  */
+import type { TraceContext } from '../core/tracing.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { Outcome } from '../workflow/outcome.ts'
 import type { ClaimedRow } from './claim.ts'
@@ -14,6 +15,8 @@ export interface Settled {
   readonly outcome: Outcome
   /** What wakes it, where it is deferred. */
   readonly waits: readonly SourceName[]
+  /** Of the span that decided it; absent where traces are off. */
+  readonly trace?: TraceContext | null
 }
 
 /** An event to be tried again. */

@@ -6,7 +6,8 @@
 import type { ErrorCode } from '../core/errors.ts'
 import { reach } from '../core/failpoints.ts'
 import type { Limits } from '../core/limits.ts'
-import type { Signals } from '../core/signals.ts'
+import type { SignalMap, Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Database } from '../postgres/executor.ts'
 import type { IncomingDelivery } from './intake-statement.ts'
 import { toIncoming } from './intake-events.ts'
@@ -54,6 +55,8 @@ export interface ReceiverOptions {
   readonly now?: () => number
   /** See {@link IntakeOptions}. */
   readonly intake?: Pick<IntakeOptions, 'lanes' | 'queueBytes' | 'batchBytes'>
+  /** Absent or null: traces are off. */
+  readonly tracing?: Tracing | null
 }
 
 /** How long a sender is asked to wait after 503, in seconds. */
@@ -66,12 +69,16 @@ export class Receiver {
   readonly #now: () => number
   readonly #intake: Intake
   readonly #rejections: Rejections
+  readonly #signals: Signals
+  readonly #tracing: Tracing | null
 
   constructor(options: ReceiverOptions) {
     const { database, limits, signals } = options
     this.#sources = options.sources
     this.#bodyBytes = limits.bodyBytes
     this.#now = options.now ?? Date.now
+    this.#signals = signals
+    this.#tracing = options.tracing ?? null
     this.#rejections = new Rejections({ database, signals })
     // a request has requestTimeoutMs in all: half of it for coming in, half for being stored
     const answerWithinMs = Math.ceil(limits.requestTimeoutMs / 2)
@@ -94,12 +101,16 @@ export class Receiver {
     const delivery = { headers: headerLookup(request.headers), rawBody: request.rawBody }
     const refusal = this.#verify(request.source, source, delivery)
     if (refusal !== undefined) return refusal
-    return this.#store(request.source, toIncoming(source, delivery))
+    const incoming = toIncoming(source, delivery)
+    if (this.#tracing === null) return this.#store(request.source, incoming)
+    return this.#storeTraced(this.#tracing, request.source, incoming)
   }
 
   /** Counts a request that a transport refused before it came to `ingest`, and hands the refusal on. */
   refuse<R extends { readonly status: number }>(source: string, reason: string, refusal: R): R {
-    this.#rejections.count(this.hasSource(source) ? source : unknownSource, reason, refusal.status)
+    const known = this.hasSource(source) ? source : unknownSource
+    this.#rejections.count(known, reason, refusal.status)
+    this.#tell(known, 'refused')
     return refusal
   }
 
@@ -107,6 +118,11 @@ export class Receiver {
   async stop(): Promise<void> {
     await this.#intake.stop()
     await this.#rejections.stop()
+  }
+
+  #tell(source: string, verdict: SignalMap['inbox.request.answered']['verdict']): void {
+    if (this.#signals.has('inbox.request.answered'))
+      this.#signals.emit('inbox.request.answered', { source, verdict })
   }
 
   #verify(name: string, source: InboxSource, delivery: RawDelivery): IngestRefusal | undefined {
@@ -119,6 +135,22 @@ export class Receiver {
     }
   }
 
+  async #storeTraced(
+    tracing: Tracing,
+    name: string,
+    incoming: IncomingDelivery,
+  ): Promise<IngestOutcome> {
+    const span = tracing.delivery(name)
+    const outcome = await this.#store(name, { ...incoming, trace: span.context })
+    const isStored = outcome.status === 200
+    span.end({
+      eventIds: incoming.events.map(({ eventId }) => eventId),
+      duplicate: isStored && outcome.events.every(isDuplicate),
+      error: isStored ? null : 'unavailable',
+    })
+    return outcome
+  }
+
   async #store(name: string, incoming: IncomingDelivery): Promise<IngestOutcome> {
     try {
       const step = reach('R3')
@@ -127,10 +159,15 @@ export class Receiver {
       return this.refuse(name, 'unavailable', unavailable('unavailable'))
     }
     const result = await this.#intake.submit(incoming)
-    if (result.stored) return { status: 200, events: result.events }
+    if (result.stored) {
+      this.#tell(name, result.events.every(isDuplicate) ? 'duplicate' : 'stored')
+      return { status: 200, events: result.events }
+    }
     return this.refuse(name, result.reason, unavailable(result.reason))
   }
 }
+
+const isDuplicate = ({ duplicate }: StoredEvent): boolean => duplicate
 
 /** In plain JavaScript anything may come; bytes of another realm are bytes too. */
 function isBytes(body: unknown): boolean {

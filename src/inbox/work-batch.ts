@@ -6,6 +6,7 @@
 import { reach } from '../core/failpoints.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { InboxEvent } from '../workflow/event.ts'
@@ -17,29 +18,17 @@ import { resolveEvent, type Claim, type Resolved } from '../workflow/resolve-eve
 import type { Environment } from '../workflow/event.ts'
 import type { ApiVersions, FoundVersion } from './api-versions.ts'
 import { anyLooks, askParts, partAsks } from './ask-parts.ts'
-import {
-  readAnswers,
-  withCustomers,
-  type Look,
-  type LookedAt,
-  type ReadAnswers,
-} from './answers.ts'
+import { readAnswers, withCustomers } from './answers.ts'
+import type { Look, LookedAt, ReadAnswers } from './answers.ts'
 import { BatchOutdated, judgeEventFailure } from './batch-failure.ts'
 import { BatchRow } from './batch-row.ts'
+import { BatchTracer } from './batch-traces.ts'
 import { isBeyond, isKnown, waitsFor } from './batch-judgements.ts'
 import { awaitCustomers } from './customer-links.ts'
 import { claim, claimSetup, type ClaimedRow, type Selection } from './claim.ts'
-import {
-  ledgerBatch,
-  newNames,
-  unboundOf,
-  wakesOf,
-  type DecidedBatch,
-  type LearnedName,
-  type LockedClaims,
-  type UnopenedEvent,
-  type WorkedBatch,
-} from './decided-batch.ts'
+import { ledgerBatch, newNames, unboundOf, wakesOf } from './decided-batch.ts'
+import type { DecidedBatch, LearnedName, LockedClaims } from './decided-batch.ts'
+import type { UnopenedEvent, WorkedBatch } from './decided-batch.ts'
 import type { LedgerPort, SourceName } from './ledger-port.ts'
 import { operationParts, type OutboxWrites } from './outbox-writes.ts'
 import { inboxParts, waitedNames, type Retried, type Settled } from './outcome-parts.ts'
@@ -67,6 +56,8 @@ export interface WorkContext extends OutboxWrites {
   readonly worker: string
   /** Told which keys a run has claimed, before anything can fail. */
   readonly onClaimed?: (keys: readonly bigint[]) => void
+  /** Absent or null: traces are off. */
+  readonly tracing?: Tracing | null
 }
 
 /** How a batch is run. */
@@ -116,9 +107,11 @@ export async function workBatch(
       beforeCommit: async () => reach('W6'),
       afterCommit: async () => reach('W7'),
     })
+    batch.tracer?.end(null)
     ctx.versions.told(batch.otherVersions)
     return report
   } catch (error) {
+    batch.tracer?.end('rolled_back')
     await batch.row.unregister()
     throw error
   }
@@ -129,10 +122,12 @@ class Batch {
   readonly #selection: Selection
   readonly #mode: BatchMode
   readonly row: BatchRow
+  readonly tracer: BatchTracer | null
   otherVersions: readonly FoundVersion[] = []
 
   constructor(ctx: WorkContext, selection: Selection, mode: BatchMode) {
     this.row = new BatchRow(ctx.db, ctx.worker, selection.kind === 'suspect')
+    this.tracer = ctx.tracing == null ? null : new BatchTracer(ctx.tracing)
     this.#ctx = ctx
     this.#selection = selection
     this.#mode = mode
@@ -152,6 +147,7 @@ class Batch {
     await this.row.lock(tx)
     await reach('W1')
     const open = claimed.filter((each) => !each.finished)
+    await this.tracer?.read(db.schema, tx, open)
     const { registry, environment } = this.#ctx
     const asks = open.some(({ event }) => !isKnown(event, registry))
     const mayIgnore = asks && (await this.#ctx.mayIgnore(tx))
@@ -159,6 +155,7 @@ class Batch {
       resolveEvent(event, { registry, environment, mayIgnore }),
     )
     const decided = await this.#decide(tx, open, resolved)
+    this.tracer?.decided(decided)
     await reach('W2')
     const { settled, retried, asking } = decided
     const kept = new Set([...settled, ...retried, ...asking].map((each) => each.row.key))
@@ -166,7 +163,7 @@ class Batch {
     await this.#apply(tx, rows, decided, new Set(left))
     return {
       claimed: rows.map((row) => row.key),
-      settled,
+      settled: this.tracer?.traced(settled) ?? settled,
       retried,
       asked: asking.map((each) => each.row.key),
       left,
@@ -345,7 +342,7 @@ class Batch {
     this.otherVersions = this.#ctx.versions.found(settled)
     const batch = ledgerBatch(decided, ledger, worker, this.otherVersions)
     await ledger.apply(tx, batch, [
-      ...operationParts(this.#ctx, settled),
+      ...operationParts(this.#ctx, settled, this.tracer),
       ...askParts(db.schema, decided),
       ...inboxParts(db.schema, {
         from: this.#selection.kind === 'suspect' ? 'inbox_suspects' : 'inbox_ready',

@@ -70,8 +70,20 @@ export function logSignals(signals: Signals, log: LogTarget): () => void {
     ...logOutbox(signals, log),
     ...logGathering(signals, log),
     ...logReconciliation(signals, log),
+    signals.on('worker.leases.expired', ({ role, leases }) =>
+      log.info({ role, leases }, `${leases} leases of the role ${role} ran out: others go on`),
+    ),
     signals.on('worker.loop.failed', ({ loop, message }) =>
       log.error({ loop }, `${loop} failed and is tried again: ${message}`),
+    ),
+    signals.on('api.request.failed', ({ requestId, route, message }) =>
+      log.error({ request_id: requestId, route }, `the API failed: ${message}`),
+    ),
+    signals.on('console.sign_in.ended', ({ actor, outcome, reason }) =>
+      log[outcome === 'signed_in' ? 'info' : 'warn'](
+        { actor, outcome },
+        `console: ${actor ?? 'somebody'} ${outcome === 'signed_in' ? 'signed in' : `could not sign in (${outcome})`}: ${printable(reason)}`,
+      ),
     ),
     signals.on('config.warned', ({ message }) => log.warn({}, message)),
   ]
@@ -178,6 +190,7 @@ function outcomeFields(outcome: EventOutcome): Record<string, unknown> {
     until: outcome.until?.toISOString(),
     attempt: outcome.attempts,
     age_ms: Math.round(outcome.ageMs),
+    trace_id: outcome.traceId,
   }
 }
 

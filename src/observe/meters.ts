@@ -12,12 +12,14 @@ export interface Family {
 
 /** The name of a counter. */
 export type CounterName =
+  | 'inbox_requests_total'
   | 'inbox_events_stored_total'
   | 'inbox_duplicates_total'
   | 'inbox_requests_rejected_total'
   | 'inbox_events_total'
   | 'inbox_retries_total'
   | 'waits_rescued_total'
+  | 'worker_leases_expired_total'
   | 'ledger_transitions_total'
   | 'effects_total'
   | 'fetch_answers_total'
@@ -36,6 +38,10 @@ export type HistogramName = 'process_duration_seconds' | 'event_age_seconds' | '
 
 /** Every counter, by its name without the prefix `hookledger_`. */
 export const counterFamilies: Readonly<Record<CounterName, Family>> = {
+  inbox_requests_total: {
+    help: 'Requests answered: stored, duplicate (all of its events were known) or refused.',
+    labels: ['source', 'verdict'],
+  },
   inbox_events_stored_total: { help: 'New events stored.', labels: [] },
   inbox_duplicates_total: { help: 'Deliveries of events that were known already.', labels: [] },
   inbox_requests_rejected_total: {
@@ -45,6 +51,10 @@ export const counterFamilies: Readonly<Record<CounterName, Family>> = {
   inbox_events_total: { help: 'Outcomes of events.', labels: ['source', 'outcome'] },
   inbox_retries_total: { help: 'Events that failed and are tried again.', labels: [] },
   waits_rescued_total: { help: 'Events that only the sweep woke.', labels: [] },
+  worker_leases_expired_total: {
+    help: 'Leases that ran out, and batches whose worker died in them: the work went on elsewhere.',
+    labels: ['role'],
+  },
   ledger_transitions_total: {
     help: 'Orders that went from one state to another.',
     labels: ['workflow', 'from', 'to'],
@@ -119,6 +129,9 @@ const unfinished: ReadonlySet<string> = new Set(['deferred', 'ignored', 'dead'])
 /** Counts what the signals tell, until the function that it returns is called. */
 export function meterSignals(signals: Signals, meter: Meter): () => void {
   const stops = [
+    signals.on('inbox.request.answered', ({ source, verdict }) =>
+      meter.count('inbox_requests_total', [source, verdict], 1),
+    ),
     signals.on('inbox.events.stored', ({ events, duplicates }) => {
       meter.count('inbox_events_stored_total', [], events)
       meter.count('inbox_duplicates_total', [], duplicates)
@@ -143,6 +156,9 @@ export function meterSignals(signals: Signals, meter: Meter): () => void {
     ),
     signals.on('inbox.wait.rescued', ({ events }) =>
       meter.count('waits_rescued_total', [], events),
+    ),
+    signals.on('worker.leases.expired', ({ role, leases }) =>
+      meter.count('worker_leases_expired_total', [role], leases),
     ),
     signals.on('worker.loop.failed', ({ loop }) => meter.count('loop_failures_total', [loop], 1)),
     signals.on('gather.answers.stored', ({ answers }) =>

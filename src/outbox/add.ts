@@ -4,6 +4,7 @@
  */
 import { HookledgerError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Executor } from '../postgres/executor.ts'
 import { appOperationId } from '../postgres/permanent-id.ts'
 import type { AppOperation } from '../workflow/outbox-port.ts'
@@ -16,6 +17,8 @@ export interface AddContext {
   readonly schema: string
   readonly installationId: string
   readonly destinations: Destinations
+  /** Null: traces are off. */
+  readonly tracing: Tracing | null
 }
 
 /**
@@ -56,6 +59,7 @@ export async function addToOutbox(
     request: destination.encode({ operationId, orderId: order, body }),
     promise: promiseOf(destination.contract),
     windowMs: windowMsOf(destination.contract),
+    trace: context.tracing?.active() ?? null,
   })
   if (answer !== 'changed') return answer
   throw new HookledgerError(

@@ -1,5 +1,6 @@
 /** What the parts of a dispatcher have in common. */
 import type { Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Database } from '../postgres/executor.ts'
 import type { AttemptOutcome, DestinationTraits, OperationStanding } from './next-step.ts'
 import type { Destination } from './destination.ts'
@@ -18,6 +19,8 @@ export interface DispatchContext {
   readonly batch: number
   /** How long a transaction waits for another dispatcher's, in milliseconds. */
   readonly lockTimeoutMs: number
+  /** Absent or null: traces are off. */
+  readonly tracing?: Tracing | null
 }
 
 /** What the pure rules need of a destination. */

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Signals } from '../core/signals.ts'
+import type { Tracing } from '../core/tracing.ts'
 import type { Database } from '../postgres/executor.ts'
 import { describeDatabaseError } from '../postgres/sqlstate.ts'
 import { Lane } from './lane.ts'
@@ -22,6 +23,8 @@ export interface DispatcherOptions {
   readonly lockTimeoutMs: number
   /** Operations leased or settled in one transaction at most. */
   readonly batch: number
+  /** Absent or null: traces are off. */
+  readonly tracing?: Tracing | null
 }
 
 /** The dispatch role of one process. */
@@ -59,6 +62,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           dispatcher,
           batch: options.batch,
           lockTimeoutMs: options.lockTimeoutMs,
+          tracing: options.tracing ?? null,
         },
         {
           ended: () => {

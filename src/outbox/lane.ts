@@ -7,9 +7,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { reach } from '../core/failpoints.ts'
 import { callDestination, CallsUnderWay, notCalled } from './call.ts'
 import type { DispatchContext, FinishedAttempt, LeasedOperation } from './dispatch-context.ts'
+import type { AttemptOutcome } from './next-step.ts'
 import { tellRound } from './outbox-signals.ts'
 import { isAnythingDue, runRound } from './round.ts'
 import type { RoundReport } from './round-report.ts'
+import { tracedCalls } from './traced-calls.ts'
 
 /** How an idle lane looks for work, in milliseconds. */
 const minIdleMs = 10
@@ -176,8 +178,12 @@ export class Lane {
       for (const operation of leased) this.#end(operation, notCalled(operation.kind, text))
       return
     }
+    const { tracing } = this.#ctx
+    const call = tracing == null ? null : await tracedCalls(tracing, this.#ctx, leased)
     for (const operation of leased) {
-      void callDestination(this.#ctx.destination, operation, this.#calls).then((outcome) => {
+      const calling = (): Promise<AttemptOutcome> =>
+        callDestination(this.#ctx.destination, operation, this.#calls)
+      void (call === null ? calling() : call(operation, calling)).then((outcome) => {
         this.#end(operation, outcome)
       })
     }

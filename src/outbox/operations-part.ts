@@ -4,6 +4,7 @@
  * same; they keep the order in which the decisions name them, which is the sequence in which they are sent.
  */
 import { hash } from 'node:crypto'
+import type { TraceContext } from '../core/tracing.ts'
 import type { Executor, Value } from '../postgres/executor.ts'
 import type { WritePart } from '../postgres/write-parts.ts'
 import type { OperationDraft } from '../workflow/outbox-port.ts'
@@ -14,6 +15,8 @@ export interface RecordedOperation extends OperationDraft {
   readonly decisionId: bigint
   readonly promise: OperationPromise
   readonly windowMs: number
+  /** Of the span that decided it; null or absent where traces are off. */
+  readonly trace?: TraceContext | null
 }
 
 /** The hash of a request as it is recorded, in hexadecimal digits. */
@@ -30,19 +33,21 @@ export function operationsParts(
   const column = (of: (each: RecordedOperation) => string | number | null): Value =>
     operations.map(of)
   const ids = column((each) => each.operationId)
+  const isTraced = operations.some(({ trace }) => trace != null)
+  const trace = isTraced ? ', trace' : ''
   return [
     {
       name: 'operations',
       sql: `operations as (
         insert into ${schema}outbox_operations (operation_id, destination, order_id, effect_type, effect_reference, name,
-          decision_id, request_sha256, request_bytes, while_states, promise, window_ms)
+          decision_id, request_sha256, request_bytes, while_states, promise, window_ms${trace})
         select operation_id, destination, order_id, effect_type, effect_reference, name,
           decision_id, decode(request_sha256, 'hex'), request_bytes,
-          (select array_agg(s.state) from jsonb_array_elements_text(while_states::jsonb) as s(state)), promise, window_ms
+          (select array_agg(s.state) from jsonb_array_elements_text(while_states::jsonb) as s(state)), promise, window_ms${trace}
         from unnest(:1::uuid[], :2::text[], :3::text[], :4::text[], :5::text[], :6::text[], :7::bigint[], :8::text[],
-          :9::integer[], :10::text[], :11::text[], :12::bigint[])
+          :9::integer[], :10::text[], :11::text[], :12::bigint[]${isTraced ? ', :13::text[]' : ''})
           with ordinality as n(operation_id, destination, order_id, effect_type, effect_reference, name, decision_id,
-            request_sha256, request_bytes, while_states, promise, window_ms, place)
+            request_sha256, request_bytes, while_states, promise, window_ms${trace}, place)
         order by place
         returning 1)`,
       values: [
@@ -58,6 +63,7 @@ export function operationsParts(
         column((each) => (each.whileStates === null ? null : JSON.stringify(each.whileStates))),
         column((each) => each.promise),
         column((each) => each.windowMs),
+        ...(isTraced ? [column((each) => each.trace ?? null)] : []),
       ],
       expected: operations.length,
     },
@@ -82,6 +88,8 @@ export interface AppDraft {
   readonly request: Uint8Array
   readonly promise: OperationPromise
   readonly windowMs: number
+  /** Of what is active where the app asks for it; null where traces are off. */
+  readonly trace: TraceContext | null
 }
 
 /**
@@ -94,10 +102,11 @@ export async function addOperation(
   draft: AppDraft,
 ): Promise<'added' | 'existed' | 'changed'> {
   const sha256 = requestHash(draft.request)
+  const isTraced = draft.trace !== null
   const [row] = await tx.query<{ added: boolean }>({
     text: `with added as (
-        insert into ${schema}outbox_operations (operation_id, destination, name, order_id, request_sha256, request_bytes, promise, window_ms)
-        values ($1::uuid, $2, $3, $4, decode($5, 'hex'), $6::integer, $7, $8::bigint)
+        insert into ${schema}outbox_operations (operation_id, destination, name, order_id, request_sha256, request_bytes, promise, window_ms${isTraced ? ', trace' : ''})
+        values ($1::uuid, $2, $3, $4, decode($5, 'hex'), $6::integer, $7, $8::bigint${isTraced ? ', $10' : ''})
         on conflict (operation_id) do nothing returning operation_id),
       requests as (
         insert into ${schema}outbox_requests (operation_id, request)
@@ -113,6 +122,7 @@ export async function addOperation(
       draft.promise,
       String(draft.windowMs),
       Buffer.from(draft.request).toString('hex'),
+      ...(isTraced ? [draft.trace] : []),
     ],
   })
   if (row?.added === true) return 'added'

@@ -14,6 +14,9 @@ export function tellRound(ctx: DispatchContext, report: RoundReport): Told {
   const { signals, name } = ctx
   let ended = 0
   let withOrder = 0
+  const expired = report.settled.filter(({ outcome, held }) => held && outcome.kind === 'died')
+  if (expired.length > 0)
+    signals.emit('worker.leases.expired', { role: 'dispatch', leases: expired.length })
   for (const attempt of report.settled) {
     const hasEnded =
       attempt.lateProof ||

@@ -30,6 +30,17 @@ const upkeep = execute(
   'drop_evidence(integer, integer)',
 )
 
+/** Keeps who is signed in to the console: rows of people, of which whoever may write them may drop old ones. */
+const sessions: readonly Right[] = [
+  [
+    'select, insert (token_sha256, actor, roles, expires_at), update (last_seen_at, ended_at, ended_by), delete',
+    'table',
+    'console_sessions',
+  ],
+  ['select, insert (browser_sha256, state, nonce, verifier), delete', 'table', 'console_sign_ins'],
+  ...execute('console_secret()'),
+]
+
 /** Takes deliveries in, and cannot read, change or remove what it took in. */
 const receiver: readonly Right[] = [
   ['select (migration_id, runs_from)', 'table', 'migrations'],
@@ -41,7 +52,7 @@ const receiver: readonly Right[] = [
   ],
   ['select (event_key, source_id, event_id)', 'table', 'inbox_events'],
   [
-    'insert (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes)',
+    'insert (source_id, event_id, event_type, occurred_at, api_version, body_sha256, body_bytes, trace)',
     'table',
     'inbox_events',
   ],
@@ -101,6 +112,10 @@ const records = select(
   'reconciliation_runs',
   'repairs',
   'operator_acts',
+  'bulk_acts',
+  'bulk_items',
+  'erasures',
+  'erased_events',
   'processes',
   'shadow_workflows',
   'shadow_comparisons',
@@ -213,6 +228,17 @@ const worker: readonly Right[] = [
     'findings',
   ],
   ['insert (act, target, reason, actor, details)', 'table', 'operator_acts'],
+  // acts on many at once: what was planned is added and never changed
+  [
+    'insert (bulk_id, act, filter, details, targets, reason, actor, needs_approval), update (state, started_at, approved_by, approved_at, ended_by, finished_at, done, unchanged, failed)',
+    'table',
+    'bulk_acts',
+  ],
+  [
+    'insert (bulk_id, number, target, was), update (state, code, message, answered_at)',
+    'table',
+    'bulk_items',
+  ],
   // what subjects are, and who is told of what they may use; merges lock their table
   [
     'insert (source_id, customer_id, subject), update (subject, linked_at, act_id)',
@@ -253,7 +279,7 @@ const worker: readonly Right[] = [
   ],
   ['update (payload_days, identity_days, changed_at)', 'table', 'retention'],
   [
-    'insert (operation_id, destination, order_id, effect_type, effect_reference, name, decision_id, request_sha256, request_bytes, while_states, promise, window_ms)',
+    'insert (operation_id, destination, order_id, effect_type, effect_reference, name, decision_id, request_sha256, request_bytes, while_states, promise, window_ms, trace)',
     'table',
     'outbox_operations',
   ],
@@ -302,6 +328,7 @@ const consoleRights: readonly Right[] = [
   ...operations,
   ...keptBodies,
   ...select('payload_reads', 'operation_reads'),
+  ...sessions,
   ['select (one_row, installation_id, environment, created_at)', 'table', 'installation'],
 ]
 
@@ -318,6 +345,9 @@ const privacy: readonly Right[] = [
   ],
   ...execute('read_evidence(bigint, text, text)'),
   ...execute('read_operation(uuid, text, text)'),
+  // whoever may erase reads nothing by it but counts and ids
+  ...execute('erase_subject(text, text[], text, text, boolean, boolean)'),
+  ...select('erasures', 'erased_events'),
 ]
 
 /** The rights of each role. */

@@ -74,6 +74,8 @@ export const appendOnlyTables: readonly string[] = [
   'outbox_attempts',
   'outbox_answers',
   'operation_reads',
+  'erasures',
+  'erased_events',
 ]
 
 /** Triggers of other tables whose rows are added, and of which only what is named there ever changes. */

@@ -1,0 +1,9 @@
+-- What lists go by that nothing went by before. Deliveries grow in the order of their numbers, so that a few bytes
+-- for each range of pages find them: a write pays nothing for it.
+create index deliveries_delivery_idx on /* schema */deliveries using brin (delivery_id)
+  with (pages_per_range = 16, autosummarize = on);
+-- one entry an order, written once: the moment never changes
+create index orders_opened_order_idx on /* schema */orders (opened_at desc, order_id);
+create index findings_seen_idx on /* schema */findings (first_seen_at desc, finding_id);
+create index reconciliation_runs_all_idx on /* schema */reconciliation_runs (started_at desc, run_id);
+create index repairs_applied_idx on /* schema */repairs (applied_at desc, repair_id);
