@@ -111,6 +111,15 @@ export async function findFindings(db: Database, id: string): Promise<FindingVie
   return rows.map(findingView)
 }
 
+/** The findings with these ids, in no order. */
+export async function findingsWith(db: Database, ids: readonly string[]): Promise<FindingView[]> {
+  const rows = await db.query<FindingRow>({
+    text: `${selectFindings(db.schema)} where f.finding_id = any ($1::uuid[])`,
+    values: [ids],
+  })
+  return rows.map(findingView)
+}
+
 /** The operation that a finding is about; null for one about something else. */
 export function operationOf({ evidence }: Pick<FindingView, 'evidence'>): string | null {
   if (typeof evidence !== 'object' || evidence === null || !('operation' in evidence)) return null

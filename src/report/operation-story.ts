@@ -19,7 +19,12 @@ export function operationName(
 
 /** The entries of an operation: that it was recorded, where no decision says so, and every attempt. */
 export function operationEntries(operation: OperationRecord): TimelineEntry[] {
-  const base = { event_id: null, decision_id: operation.decision_id }
+  const base = {
+    event_id: null,
+    decision_id: operation.decision_id,
+    links: [{ kind: 'operation', id: operation.operation_id }] as const,
+    figures: [],
+  }
   const recorded: TimelineEntry[] =
     operation.decision_id === null
       ? [

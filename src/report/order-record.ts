@@ -239,20 +239,43 @@ async function readPayments(db: Database, orderId: string): Promise<PaymentView[
   }))
 }
 
+type EffectRow = Raw<EffectView, 'recorded_at'> & { amount: string | null; data: string | null }
+
+const effectColumns =
+  'effect_type, effect_reference, amount, currency, payment_id, data::text as data, decision_id, recorded_at'
+
 async function readEffects(db: Database, orderId: string): Promise<EffectView[]> {
-  const rows = await db.query<
-    Raw<EffectView, 'recorded_at'> & { amount: string | null; data: string | null }
-  >({
-    text: `select effect_type, effect_reference, amount, currency, payment_id, data::text as data, decision_id, recorded_at
+  const rows = await db.query<EffectRow>({
+    text: `select ${effectColumns}
       from ${db.schema}fulfillment_effects where order_id = $1 order by decision_id, effect_type, effect_reference`,
     values: [orderId],
   })
-  return rows.map((row) => ({
+  return rows.map(effectView)
+}
+
+/** The effects that these decisions made, by the key of their orders. */
+export async function readEffectsOf(
+  db: Database,
+  decisions: readonly Pick<DecisionView, 'decision_id' | 'order_id'>[],
+): Promise<EffectView[]> {
+  const orders = decisions.flatMap(({ order_id: id }) => id ?? [])
+  if (orders.length === 0) return []
+  const rows = await db.query<EffectRow>({
+    text: `select ${effectColumns} from ${db.schema}fulfillment_effects
+      where order_id = any ($1::text[]) and decision_id = any ($2::bigint[])
+      order by decision_id, effect_type, effect_reference`,
+    values: [[...new Set(orders)], decisions.map((each) => each.decision_id)],
+  })
+  return rows.map(effectView)
+}
+
+function effectView(row: EffectRow): EffectView {
+  return {
     ...row,
     amount: exactAmount(row.amount),
     data: exactJson(row.data),
     recorded_at: requiredTime(row.recorded_at),
-  }))
+  }
 }
 
 async function readEntitlements(db: Database, orderId: string): Promise<EntitlementView[]> {

@@ -123,16 +123,19 @@ async function readCheckpoints(db: Database): Promise<CheckpointView[]> {
   }))
 }
 
-type RunRow = Omit<RunView, 'started_at' | 'seen_at' | 'finished_at' | 'coverage'> &
+/** A run as a row. */
+export type RunRow = Omit<RunView, 'started_at' | 'seen_at' | 'finished_at' | 'coverage'> &
   Record<'started_at' | 'seen_at', Date | string> & {
     coverage: string
     finished_at: Date | string | null
   }
 
-const runColumns = `r.run_id::text as run_id, r.source, r.how, r.actor, r.state, r.coverage::text as coverage, r.calls,
+/** The columns of a run, of a table named `r`. */
+export const runColumns: string = `r.run_id::text as run_id, r.source, r.how, r.actor, r.state, r.coverage::text as coverage, r.calls,
   r.injected, r.opened, r.closed, r.repaired, r.error, r.started_at, r.seen_at, r.finished_at`
 
-function runView(row: RunRow): RunView {
+/** A run as it is printed. */
+export function runView(row: RunRow): RunView {
   return {
     ...row,
     coverage: exactJson(row.coverage),

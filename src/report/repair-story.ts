@@ -4,7 +4,12 @@ import type { TimelineEntry } from './timeline-entry.ts'
 
 /** The entries of a repair: that it was applied, and that it was verified. */
 export function repairEntries(repair: RepairView): TimelineEntry[] {
-  const base = { event_id: null, decision_id: repair.decision_id }
+  const base = {
+    event_id: null,
+    decision_id: repair.decision_id,
+    links: [{ kind: 'finding', id: repair.finding_id }] as const,
+    figures: [],
+  }
   const applied: TimelineEntry = {
     ...base,
     at: repair.applied_at,
