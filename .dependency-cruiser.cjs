@@ -27,8 +27,9 @@ const floors = {
     'report',
   ],
   http: ['core', 'hookledger.ts'],
+  api: ['core', 'workflow', 'postgres', 'inbox', 'outbox', 'report', 'compose'],
   testing: ['core', 'workflow', 'postgres', 'providers', 'hookledger.ts'],
-  server: ['core', 'hookledger.ts', 'http', 'observe'],
+  server: ['core', 'postgres', 'compose', 'api', 'hookledger.ts', 'http', 'observe'],
   cli: [
     'core',
     'postgres',

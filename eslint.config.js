@@ -5,6 +5,8 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      'console/dist/',
+      'console/src/api.generated.ts',
       '.bench/',
       'node_modules/',
       '.hookledger/',
@@ -48,6 +50,33 @@ export default tseslint.config(
   {
     files: ['test/**', 'bench/**', 'scripts/**'],
     rules: { 'max-lines-per-function': 'off', 'max-lines': ['error', 600] },
+  },
+  {
+    // Data of strangers is on this page: text becomes text, never markup.
+    files: ['console/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'No default exports except config files.',
+        },
+        {
+          selector:
+            ':matches(Identifier, JSXIdentifier)[name=/^(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc|srcDoc|createContextualFragment|DOMParser|setHTMLUnsafe|eval)$/]',
+          message: 'Text only: nothing on this page is ever parsed as markup.',
+        },
+        {
+          selector:
+            'Literal[value=/^(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc)$/]',
+          message: 'Text only: nothing on this page is ever parsed as markup.',
+        },
+        {
+          selector: "MemberExpression[object.name='document'][property.name=/^write(ln)?$/]",
+          message: 'Text only: nothing on this page is ever parsed as markup.',
+        },
+      ],
+    },
   },
   { files: ['**/*.config.ts', 'vitest.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 )

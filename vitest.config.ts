@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^hookledger$/, replacement: source('index.ts') },
+      { find: /^hookledger\/console$/, replacement: source('server/console/index.ts') },
       { find: /^hookledger\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

@@ -16,4 +16,12 @@ if (process.env.npm_lifecycle_event === 'start') {
   watch.unref()
 }
 
+// the web page is built from source as everything else is
+const { buildConsoleIfOlder } = await import('./build-console.mjs')
+await buildConsoleIfOlder().catch((error) => {
+  // all else works without it, and the server says at /console what is missing
+  console.error(
+    `the console could not be built, run npm run console to see why: ${error.message.split('\n')[0]}`,
+  )
+})
 await import('./hookledger.mjs')
