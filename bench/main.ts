@@ -1,5 +1,5 @@
 /**
- * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order|dispatch|reconcile [--json]`.
+ * The benchmarks: `npm run bench -- accept|process|latency|backlog|hot-order|dispatch|reconcile|console [--json]`.
  * Everything is measured side by side in one run; exit 3 when a ratio is below its floor.
  */
 import { fork } from 'node:child_process'

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { cpus } from 'node:os'
 import { benchAccept } from './accept.ts'
 import { benchBacklog } from './backlog.ts'
+import { benchConsole } from './console.ts'
 import { benchDispatch } from './dispatch.ts'
 import { benchHotOrder } from './hot-order.ts'
 import { benchLatency } from './latency.ts'
@@ -19,6 +20,7 @@ const benches: Readonly<Record<string, (context: BenchContext) => Promise<Report
   'hot-order': benchHotOrder,
   dispatch: benchDispatch,
   reconcile: benchReconcile,
+  console: benchConsole,
 }
 
 async function main(): Promise<number> {

@@ -49,6 +49,7 @@ describe('ARCHITECTURE.md', () => {
     const dispatcher = Array.from({ length: 7 }, (_, step) => `D${step}`)
     const reconciler = Array.from({ length: 8 }, (_, step) => `C${step}`)
     const gatherer = Array.from({ length: 8 }, (_, step) => `G${step}`)
+    const bulk = Array.from({ length: 4 }, (_, step) => `B${step}`)
     const repair = Array.from({ length: 7 }, (_, step) => `P${step}`)
     expect(steps).toEqual([
       ...receiver,
@@ -56,6 +57,7 @@ describe('ARCHITECTURE.md', () => {
       ...dispatcher,
       ...reconciler,
       ...gatherer,
+      ...bulk,
       ...repair,
     ])
   })

@@ -24,6 +24,8 @@ describe('docs/reference/configuration.md', () => {
   it.each([
     ['Options of createHookledger', 'src/compose/options.ts', 'HookledgerOptions'],
     ['Findings', 'src/compose/options.ts', 'FindingOptions'],
+    ['Console', 'src/compose/console-options.ts', 'ConsoleOptions'],
+    ['oidc', 'src/server/console/oidc.ts', 'OidcOptions'],
     ['Reconciliation', 'src/reconciliation/settings.ts', 'ReconcileSettings'],
     ['Sources', 'src/providers/source-options.ts', 'SourceOptions'],
     ['stripe', 'src/providers/stripe.ts', 'StripeOptions'],

@@ -26,6 +26,7 @@ const outcome: EventOutcome = {
   until: new Date('2026-01-02T00:00:00Z'),
   attempts: 1,
   ageMs: 12,
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
 }
 
 function emitAll(signals: Signals): void {
@@ -36,6 +37,8 @@ function emitAll(signals: Signals): void {
   signals.emit('inbox.batch.finished', { events: 1, durationMs: 3 })
   signals.emit('worker.loop.failed', { loop: 'sweep', message: 'no connection' })
   signals.emit('inbox.wait.rescued', { events: 1 })
+  signals.emit('worker.leases.expired', { role: 'work', leases: 1 })
+  signals.emit('inbox.request.answered', { source: 'stripe', verdict: 'stored' })
   signals.emit('config.warned', { message: 'a warning' })
   const operation = { operationId: 'op_1', destination: 'email', orderId: '1001', attempts: 1 }
   const answer = { status: 500, error: 'status 500', reason: null }
