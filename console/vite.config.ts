@@ -4,12 +4,27 @@
  */
 import react from '@vitejs/plugin-react'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+
+const inside = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** What is loaded in another's place: less of the same. */
+const instead: Readonly<Record<string, string>> = {
+  'react/jsx-runtime': inside('src/replaced/jsx-runtime.ts'),
+  'use-sync-external-store/shim/index.js': inside('src/replaced/external-store.ts'),
+}
+
+const replaced: Plugin = {
+  name: 'replaced',
+  enforce: 'pre',
+  resolveId: (id, importer) =>
+    Object.values(instead).includes(importer ?? '') ? null : (instead[id] ?? null),
+}
 
 export default defineConfig({
-  root: fileURLToPath(new URL('.', import.meta.url)),
+  root: inside('.'),
   base: '/__hookledger_prefix__/console/',
-  plugins: [react()],
+  plugins: [replaced, react()],
   build: {
     target: ['chrome123', 'firefox128', 'safari17.5'],
     outDir: 'dist',

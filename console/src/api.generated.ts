@@ -1625,6 +1625,35 @@ export interface Api {
       readonly next: string | null
     }
   }
+  /** Checks every promise by a query, as `hookledger audit` does. Reads whole tables: an answer is kept for a minute. */
+  'GET /promises': {
+    params: Record<string, never>
+    query: Record<string, never>
+    body: undefined
+    answer: {
+      readonly asked_at: string
+      readonly holds: boolean
+      readonly promises: readonly ({
+        readonly promise: string
+        readonly name: string
+        readonly holds: boolean
+        readonly checks: readonly ({
+          readonly promise: "P1" | "P2" | "P3" | "P4" | "P5" | "P6" | "P7" | "P8"
+          readonly check: string
+          readonly holds: boolean
+          readonly says: string
+          readonly violations: number
+          readonly known: number
+          readonly examples: readonly ({
+            readonly key: string
+            readonly detail: string
+          })[]
+          readonly skipped: string | null
+          readonly duration_ms: number
+        })[]
+      })[]
+    }
+  }
   /** Requests that were answered with an error and stored nothing, by the minute. */
   'GET /rejections': {
     params: Record<string, never>
@@ -1642,6 +1671,8 @@ export interface Api {
         readonly rejection_id: string
         readonly source: string
         readonly reason: string
+        readonly means: string
+        readonly next: string
         readonly times: number
         readonly first_at: string
         readonly last_at: string
@@ -1728,6 +1759,138 @@ export interface Api {
         readonly began_at: string
         readonly last_seen_at: string
         readonly expires_at: string
+      })[]
+    }
+  }
+  /** What a subject may use now and because of what, its orders, customers and merges. */
+  'GET /subjects/{subject}': {
+    params: {
+      readonly subject: string
+    }
+    query: Record<string, never>
+    body: undefined
+    answer: {
+      readonly subject: string
+      readonly present: string
+      readonly merged: readonly (string)[]
+      readonly may_use: readonly ({
+        readonly entitlement: string
+        readonly quantity: string
+        readonly valid_until: string | null
+        readonly combine: string
+      })[]
+      readonly grounds: readonly ({
+        readonly subject: string
+        readonly entitlement: string
+        readonly order_id: string
+        readonly workflow: string
+        readonly order_state: string
+        readonly entitles: boolean
+        readonly in_force: boolean
+        readonly quantity: string | null
+        readonly valid_until: string | null
+        readonly granted: {
+          readonly decision_id: string
+          readonly kind: string
+          readonly reason: string
+          readonly decided_at: string
+          readonly event: {
+            readonly kind: "order" | "event" | "operation" | "finding" | "subject" | "workflow"
+            readonly id: string
+          } | null
+        } | null
+        readonly changed: {
+          readonly decision_id: string
+          readonly kind: string
+          readonly reason: string
+          readonly decided_at: string
+          readonly event: {
+            readonly kind: "order" | "event" | "operation" | "finding" | "subject" | "workflow"
+            readonly id: string
+          } | null
+        } | null
+      })[]
+      readonly orders: readonly ({
+        readonly order_id: string
+        readonly workflow: string
+        readonly state: string
+        readonly entitles: boolean
+        readonly opened_at: string
+        readonly updated_at: string
+      })[]
+      readonly findings: readonly ({
+        readonly finding_id: string
+        readonly kind: string
+        readonly state: string
+        readonly owner: string
+        readonly due_at: string
+        readonly order_id: string
+      })[]
+      readonly customers: readonly ({
+        readonly source: string
+        readonly customer_id: string
+        readonly linked_at: string | null
+      })[]
+      readonly acts: readonly ({
+        readonly act: string
+        readonly target: string
+        readonly reason: string
+        readonly actor: string
+        readonly acted_at: string
+        readonly subject: string
+        readonly source: string | null
+      })[]
+      readonly is_cut: boolean
+    }
+  }
+  /** The workflows of the configuration, and those that only orders know. */
+  'GET /workflows': {
+    params: Record<string, never>
+    query: Record<string, never>
+    body: undefined
+    answer: {
+      readonly workflows: readonly ({
+        readonly workflow: string
+        readonly is_configured: boolean
+        readonly in_shadow: boolean
+        readonly orders: string
+      })[]
+    }
+  }
+  /** One workflow: its states with their orders, its transitions, the versions that ran. */
+  'GET /workflows/{name}': {
+    params: {
+      readonly name: string
+    }
+    query: Record<string, never>
+    body: undefined
+    answer: {
+      readonly workflow: string
+      readonly is_configured: boolean
+      readonly in_shadow: boolean
+      readonly initial: string | null
+      readonly opens: string | null
+      readonly sources: readonly (string)[]
+      readonly states: readonly ({
+        readonly state: string
+        readonly entitles: boolean
+        readonly is_initial: boolean
+        readonly is_declared: boolean
+        readonly orders: string
+      })[]
+      readonly transitions: readonly ({
+        readonly from: string
+        readonly to: string
+      })[]
+      readonly histories: number | null
+      readonly versions: readonly ({
+        readonly version: string
+        readonly is_current: boolean
+        readonly event_types: readonly (string)[]
+        readonly effect_types: readonly (string)[]
+        readonly first_registered_at: string
+        readonly last_registered_at: string
+        readonly retired_at: string | null
       })[]
     }
   }

@@ -1,5 +1,5 @@
 /** The whole page: who is looking decides between the console and the way in. */
-import { QueryCache, MutationCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { Component, type ReactNode } from 'react'
 import { Router } from 'wouter'
 import { consoleBase } from './api.ts'
@@ -17,7 +17,6 @@ import { useGet } from './use-api.ts'
 
 const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: askAgainWho }),
-  mutationCache: new MutationCache({ onError: askAgainWho }),
   defaultOptions: {
     queries: {
       retry: (failures, error) => failures < 2 && isPassing(error),
@@ -29,7 +28,6 @@ const queries: QueryClient = new QueryClient({
       // a request that cannot leave fails and is told, it does not wait in silence
       networkMode: 'always',
     },
-    mutations: { retry: false, networkMode: 'always' },
   },
 })
 

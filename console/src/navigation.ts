@@ -27,7 +27,7 @@ export const navigationGroups: readonly {
     name: 'Look',
     entries: [
       { text: 'Inbox', to: pagePaths.events, icon: 'inbox', within: ['/inbox', '/events'] },
-      { text: 'Orders', to: pagePaths.orders, icon: 'orders', within: ['/orders', '/workflows'] },
+      { text: 'Orders', to: pagePaths.orders, icon: 'orders', within: ['/orders'] },
       { text: 'Subjects', to: pagePaths.subjects, icon: 'subject', within: ['/subjects'] },
       { text: 'Ledger', to: pagePaths.ledger, icon: 'ledger', within: ['/ledger'] },
       { text: 'Outbox', to: pagePaths.outbox, icon: 'outbox', within: ['/outbox', '/operations'] },
@@ -67,6 +67,8 @@ export const navigationGroups: readonly {
   {
     name: 'Record',
     entries: [
+      { text: 'Promises', to: pagePaths.promises, icon: 'check', within: ['/promises'] },
+      { text: 'Workflows', to: pagePaths.workflows, icon: 'workflow', within: ['/workflows'] },
       { text: 'Audit log', to: pagePaths.audit, icon: 'audit', within: ['/audit-log'] },
       {
         text: 'Sessions',

@@ -16,11 +16,14 @@ import { OrderPage } from './pages/order.tsx'
 import { OrdersPage } from './pages/orders.tsx'
 import { OutboxPage } from './pages/outbox.tsx'
 import { OverviewPage } from './pages/overview.tsx'
+import { PromisesPage } from './pages/promises.tsx'
 import { ReconciliationPage } from './pages/reconciliation.tsx'
 import { RejectionsPage } from './pages/rejections.tsx'
 import { SearchPage } from './pages/search.tsx'
 import { SessionsPage } from './pages/sessions.tsx'
+import { SubjectPage } from './pages/subject.tsx'
 import { SubjectsPage } from './pages/subjects.tsx'
+import { WorkflowPage, WorkflowsPage } from './pages/workflow.tsx'
 import { matchPath, type PathParams } from './paths.ts'
 
 /** What every page is given. */
@@ -29,7 +32,7 @@ export interface PageProps {
   readonly params: PathParams
 }
 
-const pages: Readonly<Partial<Record<PageName, ComponentType<PageProps>>>> = {
+const pages: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   overview: OverviewPage,
   search: SearchPage,
   events: EventsPage,
@@ -38,7 +41,10 @@ const pages: Readonly<Partial<Record<PageName, ComponentType<PageProps>>>> = {
   event: EventPage,
   orders: OrdersPage,
   order: OrderPage,
+  workflows: WorkflowsPage,
+  workflow: WorkflowPage,
   subjects: SubjectsPage,
+  subject: SubjectPage,
   ledger: LedgerPage,
   ledger_list: LedgerPage,
   outbox: OutboxPage,
@@ -49,6 +55,7 @@ const pages: Readonly<Partial<Record<PageName, ComponentType<PageProps>>>> = {
   bulk: BulkPage,
   bulk_act: BulkActPage,
   grant: GrantPage,
+  promises: PromisesPage,
   sessions: SessionsPage,
   audit: AuditLogPage,
 }

@@ -1,6 +1,7 @@
 /** The API in a component: what is read is read again by the refresh; an act makes everything be read anew. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { UseMutationResult, UseQueryResult } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
 import { get, post } from './api.ts'
 import type { Answer, GetName, Input, PostName } from './api.ts'
 import { usePager, type Pager } from './location.ts'
@@ -52,13 +53,37 @@ export function useList<Name extends GetName>(
   return { list: useGet(name, asked as unknown as Input<Name>, options), pager }
 }
 
+/** An act of the API, and how the last one went. */
+export interface Act<Name extends PostName> {
+  readonly data?: Answer<Name> | undefined
+  readonly error: Problem | null
+  readonly isPending: boolean
+  /** Does it; what is on the screen has been read anew when it resolves. @throws Problem */
+  readonly mutateAsync: (input: Input<Name>) => Promise<Answer<Name>>
+}
+
 /** Does something: call `mutateAsync(input)`. Whatever is on the screen is read again when it is done. */
-export function useAct<Name extends PostName>(
-  name: Name,
-): UseMutationResult<Answer<Name>, Problem, Input<Name>> {
+export function useAct<Name extends PostName>(name: Name): Act<Name> {
   const queries = useQueryClient()
-  return useMutation<Answer<Name>, Problem, Input<Name>>({
-    mutationFn: (input) => post(name, input),
-    onSettled: () => queries.invalidateQueries(),
+  const [last, setLast] = useState<Omit<Act<Name>, 'mutateAsync'>>({
+    error: null,
+    isPending: false,
   })
+  const mutateAsync = useCallback(
+    async (input: Input<Name>) => {
+      setLast({ error: null, isPending: true })
+      try {
+        const data = await post(name, input)
+        setLast({ data, error: null, isPending: false })
+        return data
+      } catch (error) {
+        setLast({ error: error as Problem, isPending: false })
+        throw error
+      } finally {
+        await queries.invalidateQueries()
+      }
+    },
+    [name, queries],
+  )
+  return { ...last, mutateAsync }
 }

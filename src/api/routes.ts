@@ -11,9 +11,12 @@ import { findingRoutes } from './routes/finding.ts'
 import { operationRoutes } from './routes/operation.ts'
 import { orderRoutes } from './routes/order.ts'
 import { overviewRoutes } from './routes/overview.ts'
+import { promiseRoutes } from './routes/promises.ts'
 import { repairRoutes } from './routes/repair.ts'
 import { revealRoutes } from './routes/reveal.ts'
 import { sessionRoutes } from './routes/session.ts'
+import { subjectRoutes } from './routes/subject.ts'
+import { workflowRoutes } from './routes/workflow.ts'
 
 /** The routes of an API that is mounted below a prefix. */
 export function routesBelow(prefix: string): readonly ApiRoute[] {
@@ -21,6 +24,9 @@ export function routesBelow(prefix: string): readonly ApiRoute[] {
     ...sessionRoutes(() => all, prefix),
     ...overviewRoutes,
     ...orderRoutes,
+    ...subjectRoutes,
+    ...workflowRoutes,
+    ...promiseRoutes,
     ...operationRoutes,
     ...findingRoutes,
     ...eventRoutes,

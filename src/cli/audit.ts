@@ -1,22 +1,11 @@
 /** `hookledger audit`: every promise as a query. Exit 3 when one of them is broken. */
 import type { CommandDef } from 'citty'
+import { promiseNames } from '../report/audit-check.ts'
 import { audit, defaultAuditLimits, type AuditReport, type AuditResult } from '../report/audit.ts'
 import { command, usageError } from './command.ts'
 import type { Style } from './output.ts'
 import { withDatabase } from './project.ts'
 import { duration, plural } from './table.ts'
-
-/** What the promises are called. */
-const promises: Readonly<Record<AuditResult['promise'], string>> = {
-  P1: 'durable acceptance',
-  P2: 'one effect',
-  P3: 'one commit',
-  P4: 'no unpaid entitlement',
-  P5: 'nothing silently stuck',
-  P6: 'one external operation',
-  P7: 'reconciliation converges',
-  P8: 'everything is explained',
-}
 
 /** The command. */
 export const auditCommand: CommandDef = command(
@@ -52,7 +41,7 @@ function wholeNumber(text: string): number {
 
 /** The report for a person: a line a promise, and every violation. */
 export function auditText(report: AuditReport, style: Style): string {
-  const lines = Object.entries(promises).flatMap(([promise, title]) => {
+  const lines = Object.entries(promiseNames).flatMap(([promise, title]) => {
     const checks = report.checks.filter((each) => each.promise === promise)
     const broken = checks.filter((each) => !each.holds)
     const time = duration(checks.reduce((sum, each) => sum + each.duration_ms, 0))

@@ -7,6 +7,18 @@ import type { Value } from '../postgres/executor.ts'
 /** The promises of the design that a query can check. */
 export type AuditedPromise = 'P1' | 'P2' | 'P3' | 'P4' | 'P5' | 'P6' | 'P7' | 'P8'
 
+/** What the promises are called. */
+export const promiseNames: Readonly<Record<AuditedPromise, string>> = Object.freeze({
+  P1: 'durable acceptance',
+  P2: 'one effect',
+  P3: 'one commit',
+  P4: 'no unpaid entitlement',
+  P5: 'nothing silently stuck',
+  P6: 'one external operation',
+  P7: 'reconciliation converges',
+  P8: 'everything is explained',
+})
+
 /** What the checks need to know of the configuration. */
 export interface AuditLimits {
   /** Milliseconds an accepted event may stay pending, or an operation due, without a finding. */

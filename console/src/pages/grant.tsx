@@ -2,16 +2,18 @@
 import { useState } from 'react'
 import type { ReactNode } from 'react'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { Field } from '../components/field.tsx'
 import { Page, Section } from '../components/page.tsx'
 import { linkTo } from '../links.ts'
-import { go } from '../location.ts'
+import { go, useUrlQuery } from '../location.ts'
 import { useMay } from '../session.tsx'
 import { useAct } from '../use-api.ts'
 import { visibleText } from '../visible-text.ts'
 
 /** The page. */
 export function GrantPage(): ReactNode {
-  const [subject, setSubject] = useState('')
+  const { values } = useUrlQuery()
+  const [subject, setSubject] = useState(values['subject'] ?? '')
   const [entitlement, setEntitlement] = useState('')
   const [quantity, setQuantity] = useState('1')
   const [until, setUntil] = useState('')
@@ -80,33 +82,5 @@ export function GrantPage(): ReactNode {
         </ConfirmDialog>
       )}
     </Page>
-  )
-}
-
-function Field({
-  label,
-  hint,
-  value,
-  type = 'text',
-  set,
-}: {
-  label: string
-  hint?: string
-  value: string
-  type?: string
-  set(value: string): void
-}): ReactNode {
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        type={type}
-        value={value}
-        placeholder={hint}
-        maxLength={255}
-        autoComplete="off"
-        onChange={(event) => set(event.target.value)}
-      />
-    </label>
   )
 }

@@ -3,12 +3,13 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Answer } from '../api.ts'
 import { Id } from '../components/copy-button.tsx'
-import { DataTable, type Column } from '../components/data-table.tsx'
+import type { Column } from '../components/data-table.tsx'
 import { Icon } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { Moment } from '../components/moment.tsx'
 import { Facts, Loading, Page, Section } from '../components/page.tsx'
 import { ProblemBanner } from '../components/problem.tsx'
+import { Rows } from '../components/rows.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Story } from '../components/story.tsx'
 import { bytesText } from '../figures.ts'
@@ -53,33 +54,26 @@ function OperationBody({ record }: { record: Record }): ReactNode {
     <>
       <Next operation={operation} />
       <OperationFacts operation={operation} />
-      <Section title="Attempts" flush>
-        {operation.tries.length === 0 ? (
-          <p className="nothing">It has not been tried yet.</p>
-        ) : (
-          <DataTable
-            label="Attempts"
-            columns={attemptColumns}
-            rows={operation.tries.toReversed()}
-            keyOf={({ number, kind }) => `${kind} ${number}`}
-          />
-        )}
-      </Section>
+      <Rows
+        title="Attempts"
+        none="It has not been tried yet."
+        columns={attemptColumns}
+        rows={operation.tries.toReversed()}
+        keyOf={({ number, kind }) => `${kind} ${number}`}
+      />
       {hasFields(operation.receipt) && (
         <Section title="What the destination said">
           <JsonView value={operation.receipt} label="receipt" />
         </Section>
       )}
       {caused.length > 0 && (
-        <Section title="Events that it caused" flush>
-          <DataTable
-            label="Events that it caused"
-            columns={causedColumns}
-            rows={caused}
-            keyOf={({ decision_id: decision }) => decision}
-            linkOf={({ event_id: event }) => linkTo('search', {}, { q: event })}
-          />
-        </Section>
+        <Rows
+          title="Events that it caused"
+          columns={causedColumns}
+          rows={caused}
+          keyOf={({ decision_id: decision }) => decision}
+          linkOf={({ event_id: event }) => linkTo('search', {}, { q: event })}
+        />
       )}
       {timeline.length > 0 && (
         <Section title="What happened">

@@ -8,7 +8,6 @@ import { ListView } from '../components/list-view.tsx'
 import { Moment } from '../components/moment.tsx'
 import { Count } from '../components/money.tsx'
 import { Page } from '../components/page.tsx'
-import { rejectionReason } from '../rejection-reasons.ts'
 import { wordsOf } from '../words.ts'
 import { InboxTabs } from './inbox-tabs.tsx'
 
@@ -40,11 +39,10 @@ const columns: readonly Column<Rejection>[] = [
   { head: 'Source', cell: ({ source }) => (source === '' ? 'unknown' : source) },
   { head: 'Reason', cell: ({ reason }) => wordsOf(reason) },
   { head: 'Times', align: 'end', cell: ({ times }) => <Count of={times} /> },
-  { head: 'What it means', wide: true, cell: ({ reason }) => <Meaning reason={reason} /> },
+  { head: 'What it means', wide: true, cell: Meaning },
 ]
 
-function Meaning({ reason }: { reason: string }): ReactNode {
-  const { means, next } = rejectionReason(reason)
+function Meaning({ means, next }: Rejection): ReactNode {
   return (
     <span className="wraps">
       {means} <span className="muted">{next}</span>

@@ -124,7 +124,7 @@ function WhoAmI(): ReactNode {
             type="button"
             className="button"
             disabled={end.isPending}
-            onClick={() => void end.mutateAsync({})}
+            onClick={() => void end.mutateAsync({}).catch(() => {})}
           >
             Sign out
           </button>

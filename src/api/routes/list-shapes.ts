@@ -54,6 +54,9 @@ export const listedRejection: z.ZodObject = z.strictObject({
   rejection_id: exactNumber,
   source: text,
   reason: text,
+  /** What the reason means, and what to do about it. */
+  means: text,
+  next: text,
   times: count,
   first_at: moment,
   last_at: moment,

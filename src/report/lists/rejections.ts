@@ -1,5 +1,6 @@
 /** Requests that were answered with an error and stored nothing: counts by source, reason and minute. */
 import type { Database } from '../../postgres/executor.ts'
+import { rejectionReason } from '../rejection-reasons.ts'
 import { counted, requiredTime, type Count, type IsoTime } from '../row-values.ts'
 import { cursorForms, pageOf, readCursor, type Page, type PageRequest } from './keyset.ts'
 
@@ -9,6 +10,10 @@ export interface ListedRejection {
   /** As the path named it; empty where it named none that is known. */
   readonly source: string
   readonly reason: string
+  /** What the reason means. */
+  readonly means: string
+  /** What to do about it; empty where nothing is known. */
+  readonly next: string
   readonly times: Count
   readonly first_at: IsoTime
   readonly last_at: IsoTime
@@ -29,7 +34,8 @@ export async function listRejections(
 ): Promise<Page<ListedRejection>> {
   const cursor = readCursor(filter.cursor, [cursorForms.number])
   const rows = await db.query<
-    Omit<ListedRejection, 'first_at' | 'last_at'> & Record<'first_at' | 'last_at', Date | string>
+    Omit<ListedRejection, 'means' | 'next' | 'first_at' | 'last_at'> &
+      Record<'first_at' | 'last_at', Date | string>
   >({
     text: `select rejection_id, source, reason, times, first_at, last_at from ${db.schema}rejections
       where ($1::bigint is null or rejection_id < $1::bigint) and ($2::text is null or source = $2)
@@ -51,6 +57,7 @@ export async function listRejections(
     (row) => [row.rejection_id],
     (row) => ({
       ...row,
+      ...rejectionReason(row.reason),
       times: counted(row.times),
       first_at: requiredTime(row.first_at),
       last_at: requiredTime(row.last_at),

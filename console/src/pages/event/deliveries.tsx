@@ -1,8 +1,8 @@
 /** The requests that brought an event: the first one counts, all others were absorbed. */
 import type { ReactNode } from 'react'
-import { DataTable, type Column } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { Moment } from '../../components/moment.tsx'
-import { Section } from '../../components/page.tsx'
+import { Rows } from '../../components/rows.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { countOf } from '../../figures.ts'
 import type { EventRecord } from '../event.tsx'
@@ -37,17 +37,13 @@ export function Deliveries({
 }): ReactNode {
   const rows = deliveries.map((delivery, index) => ({ ...delivery, first: index === 0 }))
   return (
-    <Section title="Requests that brought it" flush aside={countOf(total, 'request')}>
-      {rows.length === 0 ? (
-        <p className="nothing">None: it did not come by a webhook.</p>
-      ) : (
-        <DataTable
-          label="Requests that brought it"
-          columns={columns}
-          rows={rows}
-          keyOf={({ delivery_id: id }) => id}
-        />
-      )}
-    </Section>
+    <Rows
+      title="Requests that brought it"
+      aside={countOf(total, 'request')}
+      none="None: it did not come by a webhook."
+      columns={columns}
+      rows={rows}
+      keyOf={({ delivery_id: id }) => id}
+    />
   )
 }

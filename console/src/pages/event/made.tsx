@@ -1,8 +1,8 @@
 /** What an event made happen: effects, which happen once, and calls to the outside. */
 import type { ReactNode } from 'react'
-import { DataTable, type Column } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { Money } from '../../components/money.tsx'
-import { Section } from '../../components/page.tsx'
+import { Rows } from '../../components/rows.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { linkTo } from '../../links.ts'
 import { visibleText } from '../../visible-text.ts'
@@ -36,18 +36,13 @@ export function Effects({
   none: string
 }): ReactNode {
   return (
-    <Section title="Effects" flush>
-      {effects.length === 0 ? (
-        <p className="nothing">{none}</p>
-      ) : (
-        <DataTable
-          label="Effects"
-          columns={effectColumns}
-          rows={effects}
-          keyOf={(effect) => `${effect.effect_type} ${effect.effect_reference}`}
-        />
-      )}
-    </Section>
+    <Rows
+      title="Effects"
+      none={none}
+      columns={effectColumns}
+      rows={effects}
+      keyOf={(effect) => `${effect.effect_type} ${effect.effect_reference}`}
+    />
   )
 }
 
@@ -72,18 +67,13 @@ export function Operations({
   none: string
 }): ReactNode {
   return (
-    <Section title="Operations" flush>
-      {operations.length === 0 ? (
-        <p className="nothing">{none}</p>
-      ) : (
-        <DataTable
-          label="Operations"
-          columns={operationColumns}
-          rows={operations}
-          keyOf={({ operation_id: id }) => id}
-          linkOf={({ operation_id }) => linkTo('operation', { operation_id })}
-        />
-      )}
-    </Section>
+    <Rows
+      title="Operations"
+      none={none}
+      columns={operationColumns}
+      rows={operations}
+      keyOf={({ operation_id: id }) => id}
+      linkOf={({ operation_id }) => linkTo('operation', { operation_id })}
+    />
   )
 }

@@ -1,6 +1,7 @@
 /** What can be done about a finding: repair it, give it to somebody, or say that it is fine. */
 import { useState, type ReactNode } from 'react'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Field } from '../../components/field.tsx'
 import { useMay } from '../../session.tsx'
 import { useAct } from '../../use-api.ts'
 import { RepairDialog } from './repair.tsx'
@@ -67,15 +68,7 @@ function AssignDialog({ finding, close }: DialogProps): ReactNode {
         return `It is ${owner.trim()}’s now`
       }}
     >
-      <label className="field">
-        <span>Owner</span>
-        <input
-          type="text"
-          value={owner}
-          maxLength={200}
-          onChange={(event) => setOwner(event.target.value)}
-        />
-      </label>
+      <Field label="Owner" value={owner} set={setOwner} />
     </ConfirmDialog>
   )
 }

@@ -12,6 +12,9 @@ import { visibleText } from '../../visible-text.ts'
 type Graph = Answer<'GET /orders/{order_id}/graph'>
 type Transition = Graph['transitions'][number]
 
+/** A transition; without figures it is only possible. */
+type Line = Pick<Transition, 'from' | 'to'> & Partial<Transition>
+
 /** The section; a picture of its own request, since the page is told without it. */
 export function OrderGraph({ id }: { id: string }): ReactNode {
   const read = useGet('GET /orders/{order_id}/graph', { params: { order_id: id } }, { refresh: 15 })
@@ -31,51 +34,15 @@ export function OrderGraph({ id }: { id: string }): ReactNode {
 }
 
 function Picture({ graph }: { graph: Graph }): ReactNode {
-  const { states, transitions, initial, path } = graph
+  const { transitions, path } = graph
   const shown = shownOf(graph)
-  const placed = layoutGraph({
-    states: states.map(({ state }) => state),
-    initial,
-    edges: shown,
-  })
   const way = path.map(({ to }) => to).join(', then ')
   return (
     <>
-      <div className="graph" tabIndex={0} role="group" aria-label="The workflow">
-        <svg
-          width={placed.width}
-          height={placed.height}
-          viewBox={`0 0 ${placed.width} ${placed.height}`}
-          role="img"
-          aria-label={`The order is ${graph.current}; it was ${way}`}
-        >
-          <Arrows />
-          {inOrder(placed.edges, transitions).map((edge) => (
-            <Edge
-              key={`${edge.from} ${edge.to}`}
-              edge={edge}
-              of={transitionOf(transitions, edge)}
-            />
-          ))}
-          {placed.states.map(({ state, x, y, width }) => {
-            const of = states.find((each) => each.state === state)
-            return (
-              <g
-                key={state}
-                className="graph-state"
-                data-now={of?.is_current || undefined}
-                data-been={(of?.visits ?? 0) > 0 || undefined}
-                data-entitles={of?.entitles || undefined}
-              >
-                <rect x={x} y={y} width={width} height={stateHeight} rx={7} />
-                <text x={x + width / 2} y={y + stateHeight / 2}>
-                  {visibleText(state)}
-                </text>
-              </g>
-            )
-          })}
-        </svg>
-      </div>
+      <Drawing
+        label={`The order is ${graph.current}; it was ${way}`}
+        graph={{ ...graph, transitions: shown }}
+      />
       {shown.length < transitions.length && (
         <p className="muted">
           {countOf(transitions.length - shown.length, 'more transition is', 'more transitions are')}{' '}
@@ -84,6 +51,63 @@ function Picture({ graph }: { graph: Graph }): ReactNode {
       )}
       <Way path={path} omitted={graph.omitted_steps} />
     </>
+  )
+}
+
+/** States and transitions as a picture; of an order with what was visited and taken. */
+export function Drawing({
+  label,
+  graph: { states, transitions, initial },
+}: {
+  label: string
+  graph: {
+    readonly states: readonly {
+      readonly state: string
+      readonly entitles: boolean
+      readonly visits?: number
+      readonly is_current?: boolean
+    }[]
+    readonly transitions: readonly Line[]
+    readonly initial: string | null
+  }
+}): ReactNode {
+  const placed = layoutGraph({
+    states: states.map(({ state }) => state),
+    initial,
+    edges: transitions,
+  })
+  return (
+    <div className="graph" tabIndex={0} role="group" aria-label="The workflow">
+      <svg
+        width={placed.width}
+        height={placed.height}
+        viewBox={`0 0 ${placed.width} ${placed.height}`}
+        role="img"
+        aria-label={label}
+      >
+        <Arrows />
+        {inOrder(placed.edges, transitions).map((edge) => (
+          <Edge key={`${edge.from} ${edge.to}`} edge={edge} of={transitionOf(transitions, edge)} />
+        ))}
+        {placed.states.map(({ state, x, y, width }) => {
+          const of = states.find((each) => each.state === state)
+          return (
+            <g
+              key={state}
+              className="graph-state"
+              data-now={of?.is_current || undefined}
+              data-been={(of?.visits ?? 0) > 0 || undefined}
+              data-entitles={of?.entitles || undefined}
+            >
+              <rect x={x} y={y} width={width} height={stateHeight} rx={7} />
+              <text x={x + width / 2} y={y + stateHeight / 2}>
+                {visibleText(state)}
+              </text>
+            </g>
+          )
+        })}
+      </svg>
+    </div>
   )
 }
 
@@ -125,8 +149,8 @@ function Arrows(): ReactNode {
   )
 }
 
-function Edge({ edge, of }: { edge: PlacedEdge; of: Transition | undefined }): ReactNode {
-  const { taken = 0, refused = 0, is_declared: declared = false } = of ?? {}
+function Edge({ edge, of }: { edge: PlacedEdge; of: Line | undefined }): ReactNode {
+  const { taken = 0, refused = 0, is_declared: declared = true } = of ?? {}
   const kind = taken > 0 ? 'taken' : refused > 0 ? 'refused' : 'possible'
   const label = [taken > 1 ? `${taken} ×` : '', refused > 0 ? `${refused} × refused` : '']
     .filter((each) => each !== '')
@@ -160,14 +184,11 @@ function Way({ path, omitted }: { path: Graph['path']; omitted: number }): React
 }
 
 /** What was taken is drawn last, over the rest. */
-function inOrder(edges: readonly PlacedEdge[], transitions: readonly Transition[]): PlacedEdge[] {
+function inOrder(edges: readonly PlacedEdge[], transitions: readonly Line[]): PlacedEdge[] {
   const taken = (edge: PlacedEdge): number => transitionOf(transitions, edge)?.taken ?? 0
   return edges.toSorted((a, b) => Math.sign(taken(a)) - Math.sign(taken(b)))
 }
 
-function transitionOf(
-  transitions: readonly Transition[],
-  { from, to }: PlacedEdge,
-): Transition | undefined {
+function transitionOf(transitions: readonly Line[], { from, to }: PlacedEdge): Line | undefined {
   return transitions.find((each) => each.from === from && each.to === to)
 }

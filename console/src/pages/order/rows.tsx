@@ -1,9 +1,9 @@
 /** What an order has: payments, entitlements, effects, operations, findings, each with its page. */
 import type { ReactNode } from 'react'
-import { DataTable, type Column } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { Moment } from '../../components/moment.tsx'
 import { Money } from '../../components/money.tsx'
-import { Section } from '../../components/page.tsx'
+import { Rows } from '../../components/rows.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { linkTo } from '../../links.ts'
 import { visibleText } from '../../visible-text.ts'
@@ -35,7 +35,6 @@ export function OrderRows({ record }: { record: OrderRecord }): ReactNode {
       {record.findings.length > 0 && (
         <Rows
           title="Findings"
-          none=""
           columns={findingColumns}
           rows={record.findings}
           keyOf={({ finding_id: id }) => id}
@@ -43,32 +42,6 @@ export function OrderRows({ record }: { record: OrderRecord }): ReactNode {
         />
       )}
     </div>
-  )
-}
-
-function Rows<Row>(props: {
-  title: string
-  none: string
-  columns: readonly Column<Row>[]
-  rows: readonly Row[]
-  keyOf(row: Row): string
-  linkOf?(row: Row): string
-}): ReactNode {
-  const { title, none, columns, rows, keyOf, linkOf } = props
-  return (
-    <Section title={title} flush>
-      {rows.length === 0 ? (
-        <p className="nothing">{none}</p>
-      ) : (
-        <DataTable
-          label={title}
-          columns={columns}
-          rows={rows}
-          keyOf={keyOf}
-          {...(linkOf && { linkOf })}
-        />
-      )}
-    </Section>
   )
 }
 

@@ -1,10 +1,11 @@
 /** How everything else stands: destinations, findings, checkpoints, processes, the schema. */
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { DataTable, type Column } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { Duration, Moment } from '../../components/moment.tsx'
 import { Count } from '../../components/money.tsx'
 import { Facts, Section } from '../../components/page.tsx'
+import { Rows } from '../../components/rows.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { linkTo } from '../../links.ts'
 import { visibleText } from '../../visible-text.ts'
@@ -46,19 +47,16 @@ const kindColumns: readonly Column<Kind>[] = [
 
 function Findings({ of }: { of: readonly Kind[] }): ReactNode {
   return (
-    <Section title="Open findings" flush aside={<Link to={linkTo('findings')}>All</Link>}>
-      {of.length === 0 ? (
-        <p className="nothing">What we have and what the provider has agree.</p>
-      ) : (
-        <DataTable
-          label="Open findings by kind"
-          columns={kindColumns}
-          rows={of}
-          keyOf={({ kind }) => kind}
-          linkOf={({ kind }) => linkTo('findings', {}, { kind, state: 'unfinished' })}
-        />
-      )}
-    </Section>
+    <Rows
+      title="Open findings"
+      label="Open findings by kind"
+      aside={<Link to={linkTo('findings')}>All</Link>}
+      none="What we have and what the provider has agree."
+      columns={kindColumns}
+      rows={of}
+      keyOf={({ kind }) => kind}
+      linkOf={({ kind }) => linkTo('findings', {}, { kind, state: 'unfinished' })}
+    />
   )
 }
 
@@ -89,15 +87,13 @@ function Bad({ of }: { of: number }): ReactNode {
 
 function Destinations({ of }: { of: readonly Destination[] }): ReactNode {
   return (
-    <Section title="Destinations" flush>
-      <DataTable
-        label="Destinations"
-        columns={destinationColumns}
-        rows={of}
-        keyOf={({ destination }) => destination}
-        linkOf={({ destination }) => linkTo('outbox', {}, { destination })}
-      />
-    </Section>
+    <Rows
+      title="Destinations"
+      columns={destinationColumns}
+      rows={of}
+      keyOf={({ destination }) => destination}
+      linkOf={({ destination }) => linkTo('outbox', {}, { destination })}
+    />
   )
 }
 
@@ -116,15 +112,14 @@ const rejectionColumns: readonly Column<Rejection>[] = [
 
 function Rejections({ of }: { of: readonly Rejection[] }): ReactNode {
   return (
-    <Section title="Rejected in the last day" flush>
-      <DataTable
-        label="Rejected requests"
-        columns={rejectionColumns}
-        rows={of}
-        keyOf={({ source, reason }) => `${source} ${reason}`}
-        linkOf={({ reason }) => linkTo('rejections', {}, { reason })}
-      />
-    </Section>
+    <Rows
+      title="Rejected in the last day"
+      label="Rejected requests"
+      columns={rejectionColumns}
+      rows={of}
+      keyOf={({ source, reason }) => `${source} ${reason}`}
+      linkOf={({ reason }) => linkTo('rejections', {}, { reason })}
+    />
   )
 }
 
@@ -148,20 +143,17 @@ const processColumns: readonly Column<Process>[] = [
 
 function Processes({ of }: { of: readonly Process[] }): ReactNode {
   return (
-    <Section title="Processes" flush>
-      {of.length === 0 ? (
-        <p className="nothing">
+    <Rows
+      title="Processes"
+      none={
+        <>
           No process has been heard of. Start one: <code>hookledger start</code>
-        </p>
-      ) : (
-        <DataTable
-          label="Processes"
-          columns={processColumns}
-          rows={of}
-          keyOf={({ process_id: id }) => id}
-        />
-      )}
-    </Section>
+        </>
+      }
+      columns={processColumns}
+      rows={of}
+      keyOf={({ process_id: id }) => id}
+    />
   )
 }
 
@@ -175,14 +167,14 @@ const checkpointColumns: readonly Column<Checkpoint>[] = [
 
 function Checkpoints({ of }: { of: readonly Checkpoint[] }): ReactNode {
   return (
-    <Section title="Checkpoints" flush aside={<Link to={linkTo('reconciliation')}>Passes</Link>}>
-      <DataTable
-        label="How far the provider’s records have been looked at"
-        columns={checkpointColumns}
-        rows={of}
-        keyOf={({ source, kind }) => `${source} ${kind}`}
-      />
-    </Section>
+    <Rows
+      title="Checkpoints"
+      label="How far the provider’s records have been looked at"
+      aside={<Link to={linkTo('reconciliation')}>Passes</Link>}
+      columns={checkpointColumns}
+      rows={of}
+      keyOf={({ source, kind }) => `${source} ${kind}`}
+    />
   )
 }
 

@@ -1,4 +1,4 @@
-/** Why a request is refused, and what to do about it: for the list of rejections. */
+/** Why a request is refused, and what to do about it: for whoever reads the list of rejections. */
 
 /** What a reason means. */
 export interface RejectionReason {
