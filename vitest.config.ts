@@ -50,6 +50,19 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'browser',
+          include: ['test/**/*.e2e.test.ts'],
+          globalSetup,
+          // One browser at a time, and after what needs the machine for itself.
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'long',
           // What takes longer than a test run may: npm run test:crash.
           include: ['test/**/*.long.crash.test.ts'],
