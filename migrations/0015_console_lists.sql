@@ -7,3 +7,5 @@ create index orders_opened_order_idx on /* schema */orders (opened_at desc, orde
 create index findings_seen_idx on /* schema */findings (first_seen_at desc, finding_id);
 create index reconciliation_runs_all_idx on /* schema */reconciliation_runs (started_at desc, run_id);
 create index repairs_applied_idx on /* schema */repairs (applied_at desc, repair_id);
+-- the newest operations whatever their state: one entry for each version of a row, at the end of the index
+create index outbox_operations_sequence_idx on /* schema */outbox_operations (sequence);

@@ -1,17 +1,14 @@
-import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { builtConsole } from '../support/built-console.ts'
 
-const script = fileURLToPath(new URL('../../scripts/build-console.mjs', import.meta.url))
 const dist = fileURLToPath(new URL('../../console/dist', import.meta.url))
 const token = '/__hookledger_prefix__'
 
-beforeAll(() => {
-  execFileSync(process.execPath, [script, '--if-older'])
-}, 120_000)
+beforeAll(builtConsole, 120_000)
 
 const files = (): { name: string; bytes: Buffer }[] =>
   readdirSync(dist, { recursive: true, withFileTypes: true })

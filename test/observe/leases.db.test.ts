@@ -32,12 +32,16 @@ describe('hookledger_worker_leases_expired_total', () => {
     await bench.work()
     expect(counted('worker_leases_expired_total')).toEqual([])
     await bench.deliver(probe('pay', { order: 'o3' }))
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
     crm.next(async () => {
       // as if the process had been stopped in its call
       await bench.rows(
         `update outbox_operations set leased_until = now() - interval '1 second' where state = 'sending'`,
       )
-      await new Promise((resolve) => setTimeout(resolve, 1500))
+      await held
       return { kind: 'sent', receipt: { id: 'r' }, status: 200 }
     })
     const slow = bench.work()
@@ -49,6 +53,7 @@ describe('hookledger_worker_leases_expired_total', () => {
       await other.runOnce({ budgetMs: 1000 })
       counts.push(...counted('worker_leases_expired_total', theirs))
     }
+    release()
     await slow
     expect(counts).toEqual([[['dispatch'], 1]])
   })

@@ -258,6 +258,8 @@ describe('the schema', () => {
       `select conname as name from pg_constraint where connamespace = 'hookledger'::regnamespace and contype = 'f' order by 1`,
     )
     expect(found.map(({ name }) => name)).toEqual([
+      // what a person plans at once: nothing that an event writes
+      'bulk_items_bulk_fkey',
       'entitlements_granted_by_fkey',
       'ledger_decisions_state_fkey',
       // a row a repair: nothing that an event writes

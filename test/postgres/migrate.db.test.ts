@@ -57,14 +57,15 @@ const undoneAfterFourth = [
   `do $$ declare name text; begin
      for name in select relname from pg_class
        where relnamespace = current_schema::regnamespace and relkind = 'r'
-         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_|evidence|looked_at|fetch|inbox_gathers|customer_links|subject_merges|entitlement_(watch|ends|changes)|processes)'
+         and relname ~ '^(outbox|operation_reads|reconciliation_|repairs|shadow_|evidence|looked_at|fetch|inbox_gathers|customer_links|subject_merges|entitlement_(watch|ends|changes)|processes|console_|bulk_)'
      loop execute format('drop table %I cascade', name); end loop;
    end $$`,
   'drop sequence if exists outbox_lease_seq, entitlement_telling_seq',
   'drop index if exists entitlements_until_idx',
   'alter table payload_reads drop column evidence_id, alter column event_key set not null',
-  'drop function if exists refuse_repair_change, refuse_all_but_texts, is_telling, word_pattern, erased_text, erased_json, holds_word, erasure_scope, erasure_unfinished, give_up_events, erase_names, erase_subject cascade',
+  'drop function if exists refuse_repair_change, refuse_all_but_texts, is_telling, word_pattern, erased_text, erased_json, holds_word, erasure_scope, erasure_unfinished, give_up_events, erase_names, erase_subject, console_secret, refuse_bulk_change cascade',
   'drop table if exists erased_events, erasures cascade',
+  'drop index if exists deliveries_delivery_idx, orders_opened_order_idx, findings_seen_idx, inbox_events_received_idx, deliveries_received_idx',
   'alter table inbox_events drop column if exists trace',
   'drop index if exists ledger_decisions_decided_idx, ledger_payments_recorded_idx, orders_opened_idx, findings_kind_idx, findings_dismissed_idx',
   `alter table findings drop constraint if exists findings_dismissed_check, drop column if exists source_id,

@@ -3,12 +3,9 @@
  * looks is said by a cookie, which only this harness gives a meaning to, so that another page of the same host is
  * as tempted to misuse it as it would be by a session's.
  */
-import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import chromium from '@sparticuz/chromium'
 import type { Hookledger } from 'hookledger'
 import {
@@ -19,6 +16,7 @@ import {
 } from 'playwright-core'
 import type { Identity, Role } from '../../src/compose/console-options.ts'
 import { createConsole } from '../../src/server/console/console.ts'
+import { builtConsole } from './built-console.ts'
 import { identityOf } from './console-api.ts'
 
 /** How somebody looks at it. */
@@ -55,9 +53,6 @@ export interface ConsoleBrowser {
   close(): Promise<void>
 }
 
-/** Builds the page where it is older than what it is made of. */
-const builder = fileURLToPath(new URL('../../scripts/build-console.mjs', import.meta.url))
-
 /** The cookie that says who looks. */
 const cookie = 'test_looks'
 
@@ -66,7 +61,7 @@ export async function openBrowser(
   hookledger: Hookledger,
   { prefix = '' }: { prefix?: string } = {},
 ): Promise<ConsoleBrowser> {
-  await promisify(execFile)(process.execPath, [builder, '--if-older'])
+  await builtConsole()
   const mounted = createConsole(hookledger, {
     prefix,
     authorize: ({ headers }) => whoLooks(headers.get('cookie')),

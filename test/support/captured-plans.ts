@@ -6,6 +6,8 @@ import type { TestDatabase } from './test-database.ts'
 export interface PlanNode {
   readonly type: string
   readonly table: string | null
+  /** By which index, where by one. */
+  readonly index: string | null
 }
 
 /** One statement that ran, with all nodes of its plan. */
@@ -47,10 +49,15 @@ export function createExplainingPool(database: TestDatabase): {
 interface JsonPlan {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
   readonly Plans?: readonly JsonPlan[]
 }
 
 function flatten(plan: JsonPlan): PlanNode[] {
-  const own = { type: plan['Node Type'], table: plan['Relation Name'] ?? null }
+  const own = {
+    type: plan['Node Type'],
+    table: plan['Relation Name'] ?? null,
+    index: plan['Index Name'] ?? null,
+  }
   return [own, ...(plan.Plans ?? []).flatMap(flatten)]
 }

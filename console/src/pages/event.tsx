@@ -4,8 +4,8 @@ import { Link } from 'wouter'
 import type { Answer } from '../api.ts'
 import { Id } from '../components/copy-button.tsx'
 import { Moment } from '../components/moment.tsx'
-import { Facts, Loading, Page, Section } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Facts, Page, Section } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Story } from '../components/story.tsx'
 import { bytesText } from '../figures.ts'
@@ -36,8 +36,7 @@ export function EventPage({ params }: PageProps): ReactNode {
       lead={<Id of={event_id} label="event id" />}
       actions={record !== undefined && <EventActs record={record} />}
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {record === undefined ? read.error === null && <Loading /> : <EventBody record={record} />}
+      <Read of={read}>{(record) => <EventBody record={record} />}</Read>
     </Page>
   )
 }

@@ -6,8 +6,8 @@ import { Id } from '../components/copy-button.tsx'
 import { Icon } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { Moment } from '../components/moment.tsx'
-import { Facts, Loading, Page, Section } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Facts, Page, Section } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Story } from '../components/story.tsx'
 import { linkOf, linkTo } from '../links.ts'
@@ -36,12 +36,7 @@ export function FindingPage({ params }: PageProps): ReactNode {
         )
       }
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? (
-        read.error === null && <Loading />
-      ) : (
-        <FindingBody record={read.data} />
-      )}
+      <Read of={read}>{(data) => <FindingBody record={data} />}</Read>
     </Page>
   )
 }

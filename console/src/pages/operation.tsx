@@ -7,8 +7,8 @@ import type { Column } from '../components/data-table.tsx'
 import { Icon } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { Moment } from '../components/moment.tsx'
-import { Facts, Loading, Page, Section } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Facts, Page, Section } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { Rows } from '../components/rows.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Story } from '../components/story.tsx'
@@ -38,12 +38,7 @@ export function OperationPage({ params }: PageProps): ReactNode {
       lead={<Id of={id} label="operation id" />}
       actions={operation !== undefined && <OperationActs operation={operation} />}
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? (
-        read.error === null && <Loading />
-      ) : (
-        <OperationBody record={read.data} />
-      )}
+      <Read of={read}>{(data) => <OperationBody record={data} />}</Read>
     </Page>
   )
 }

@@ -7,8 +7,8 @@ import { Icon } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { Moment } from '../components/moment.tsx'
 import { Money } from '../components/money.tsx'
-import { Facts, Loading, Page, Section } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Facts, Page, Section } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Story } from '../components/story.tsx'
 import { linkOf, linkTo } from '../links.ts'
@@ -42,12 +42,9 @@ export function OrderPage({ params }: PageProps): ReactNode {
         )
       }
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {record === undefined ? (
-        read.error === null && <Loading lines={8} />
-      ) : (
-        <OrderBody id={id} record={record} />
-      )}
+      <Read of={read} lines={8}>
+        {(record) => <OrderBody id={id} record={record} />}
+      </Read>
     </Page>
   )
 }

@@ -6,8 +6,8 @@ import { Id } from '../components/copy-button.tsx'
 import type { Column } from '../components/data-table.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Moment } from '../components/moment.tsx'
-import { Loading, Page } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Page } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { Rows } from '../components/rows.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { groupedText } from '../figures.ts'
@@ -32,12 +32,7 @@ export function SubjectPage({ params }: PageProps): ReactNode {
       heading={<Id of={subject} label="subject" />}
       actions={read.data && <SubjectActs subject={subject} />}
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? (
-        read.error === null && <Loading />
-      ) : (
-        <SubjectBody record={read.data} />
-      )}
+      <Read of={read}>{(data) => <SubjectBody record={data} />}</Read>
     </Page>
   )
 }

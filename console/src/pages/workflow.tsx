@@ -4,8 +4,8 @@ import { Link } from 'wouter'
 import type { Answer } from '../api.ts'
 import { DataTable, type Column } from '../components/data-table.tsx'
 import { Moment } from '../components/moment.tsx'
-import { Loading, Page, Section } from '../components/page.tsx'
-import { ProblemBanner } from '../components/problem.tsx'
+import { Page, Section } from '../components/page.tsx'
+import { Read } from '../components/read.tsx'
 import { Rows } from '../components/rows.tsx'
 import { StateBadge, Tag } from '../components/state-badge.tsx'
 import { groupedText } from '../figures.ts'
@@ -35,18 +35,17 @@ export function WorkflowsPage(): ReactNode {
   const read = useGet('GET /workflows', {})
   return (
     <Page title="Workflows" lead="What decides over events, and what its orders may become.">
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? (
-        read.error === null && <Loading />
-      ) : (
-        <DataTable
-          label="Workflows"
-          columns={listColumns}
-          rows={read.data.workflows}
-          keyOf={({ workflow }) => workflow}
-          linkOf={({ workflow }) => linkTo('workflow', { name: workflow })}
-        />
-      )}
+      <Read of={read}>
+        {(data) => (
+          <DataTable
+            label="Workflows"
+            columns={listColumns}
+            rows={data.workflows}
+            keyOf={({ workflow }) => workflow}
+            linkOf={({ workflow }) => linkTo('workflow', { name: workflow })}
+          />
+        )}
+      </Read>
     </Page>
   )
 }
@@ -62,12 +61,7 @@ export function WorkflowPage({ params }: PageProps): ReactNode {
       facts={read.data && <Kind of={read.data} />}
       lead={read.data && leadOf(read.data)}
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? (
-        read.error === null && <Loading />
-      ) : (
-        <WorkflowBody record={read.data} />
-      )}
+      <Read of={read}>{(data) => <WorkflowBody record={data} />}</Read>
     </Page>
   )
 }

@@ -132,8 +132,12 @@ async function apply(
     })
     await reach('P0')
     if (fresh === null || fresh.plan === null) {
-      const repair = running?.repair ?? (await overtaking())
-      return repair === null
+      // the given plan may have been applied between the looks above: then it is what both sides agree by
+      const repair =
+        running?.repair ??
+        (await overtaking()) ??
+        (given && (await recordedRepair(db.schema, db, given.id)))
+      return repair === null || repair === undefined
         ? agreed(context, finding)
         : reported(context, 'recorded', repair, null)
     }

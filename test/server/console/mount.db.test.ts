@@ -12,13 +12,15 @@ import {
 import { oidc } from '../../../src/server/console/oidc.ts'
 import { createHookledgerServer } from '../../../src/server/server.ts'
 import { sendRaw } from '../../http/raw-request.ts'
+import { builtConsole } from '../../support/built-console.ts'
 import { createShop, shopOptions, type Shop } from '../../support/shop.ts'
 import { createHookledger } from 'hookledger'
 
 let shop: Shop
 beforeAll(async () => {
+  await builtConsole()
   shop = await createShop()
-})
+}, 120_000)
 afterAll(() => shop.close())
 
 const servers: Server[] = []

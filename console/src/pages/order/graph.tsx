@@ -2,8 +2,8 @@
 import type { ReactNode } from 'react'
 import type { Answer } from '../../api.ts'
 import { Moment } from '../../components/moment.tsx'
-import { Loading, Section } from '../../components/page.tsx'
-import { ProblemBanner } from '../../components/problem.tsx'
+import { Section } from '../../components/page.tsx'
+import { Read } from '../../components/read.tsx'
 import { countOf } from '../../figures.ts'
 import { layoutGraph, stateHeight, type PlacedEdge } from '../../graph-layout.ts'
 import { useGet } from '../../use-api.ts'
@@ -27,8 +27,7 @@ export function OrderGraph({ id }: { id: string }): ReactNode {
           : undefined
       }
     >
-      <ProblemBanner problem={read.error} again={() => void read.refetch()} />
-      {read.data === undefined ? read.error === null && <Loading /> : <Picture graph={read.data} />}
+      <Read of={read}>{(data) => <Picture graph={data} />}</Read>
     </Section>
   )
 }
