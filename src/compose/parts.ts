@@ -60,6 +60,11 @@ export class HookledgerParts {
     this.#options = options
   }
 
+  /** The options as they were given: what a drill makes another one of. */
+  get options(): HookledgerOptions {
+    return this.#options
+  }
+
   /** The resolved configuration. @throws HookledgerError for bad options, in one line. */
   get config(): ResolvedConfig {
     this.#config ??= resolveOptions(this.#options)

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Step } from '../../src/core/failpoints.ts'
 import { installFailpoints } from '../../src/core/failpoints.ts'
-import type { CommitFaultMode, CommitProxy } from '../support/commit-proxy.ts'
-import { createCommitProxy } from '../support/commit-proxy.ts'
+import type { CommitFaultMode, CommitProxy } from '../../src/drill/proxy/commit-proxy.ts'
+import { createCommitProxy } from '../../src/drill/proxy/commit-proxy.ts'
 import { createHookledgerDatabase } from '../support/hookledger-database.ts'
 import type { BenchOptions, ReceiverBench } from './receiver-bench.ts'
 import {

@@ -26,25 +26,34 @@ function counted(name: CounterName, of: MeterBuffer = meter): unknown[] {
   return (of.take()?.counts ?? []).filter(([each]) => each === name).map(([, ...rest]) => rest)
 }
 
+/** Something that happens once. */
+function signal(): { readonly given: Promise<void>; give(): void } {
+  let give = (): void => {}
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give: () => give() }
+}
+
 describe('hookledger_worker_leases_expired_total', () => {
   it('counts operations whose dispatcher let its lease run out', async () => {
     await bench.deliver(probe('pay', { order: 'o1' }), probe('pay', { order: 'o2' }))
     await bench.work()
     expect(counted('worker_leases_expired_total')).toEqual([])
     await bench.deliver(probe('pay', { order: 'o3' }))
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const began = signal()
+    const over = signal()
     crm.next(async () => {
       // as if the process had been stopped in its call
       await bench.rows(
         `update outbox_operations set leased_until = now() - interval '1 second' where state = 'sending'`,
       )
-      await held
+      began.give()
+      await over.given
       return { kind: 'sent', receipt: { id: 'r' }, status: 200 }
     })
     const slow = bench.work()
+    await began.given
     const other = bench.another({})
     const theirs = new MeterBuffer()
     meterSignals(partsOf(other).signals, theirs)
@@ -53,7 +62,7 @@ describe('hookledger_worker_leases_expired_total', () => {
       await other.runOnce({ budgetMs: 1000 })
       counts.push(...counted('worker_leases_expired_total', theirs))
     }
-    release()
+    over.give()
     await slow
     expect(counts).toEqual([[['dispatch'], 1]])
   })

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, createPool } from '../../src/postgres/pool.ts'
 import type { Database } from '../../src/postgres/executor.ts'
-import { createCommitProxy, type CommitProxy } from '../support/commit-proxy.ts'
+import { createCommitProxy, type CommitProxy } from '../../src/drill/proxy/commit-proxy.ts'
 import { startPostgresForCrashTest } from '../support/crash-postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts'
 

@@ -12,7 +12,7 @@ import {
   createCommitProxy,
   type CommitFaultMode,
   type CommitProxy,
-} from '../support/commit-proxy.ts'
+} from '../../src/drill/proxy/commit-proxy.ts'
 import { startPostgresForCrashTest, type CrashPostgres } from '../support/crash-postgres.ts'
 import { expectAllIsWell, workload, type Workload } from '../support/fault-cases.ts'
 import { until } from '../support/probe.ts'

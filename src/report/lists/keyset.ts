@@ -3,6 +3,7 @@
  * What comes back from a browser is checked again: a cursor is an input like any other.
  */
 import { HookledgerError } from '../../core/errors.ts'
+import type { Executor, Statement } from '../../postgres/executor.ts'
 
 /** What a page is asked with. */
 export interface PageRequest {
@@ -18,19 +19,36 @@ export interface Page<Item> {
   readonly next: string | null
 }
 
-/** One row more than a page holds was read: it says whether there is another page. */
+/**
+ * One row more than a page holds was read: it says whether there is another page. Where fewer fitted within what was
+ * looked through, the next page goes on from where that stopped.
+ */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,
   cursorOf: (last: Row) => readonly string[],
   view: (row: Row) => Item,
+  stopped: readonly string[] | null = null,
 ): Page<Item> {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  return {
-    items: shown.map(view),
-    next: rows.length > limit && last !== undefined ? writeCursor(cursorOf(last)) : null,
-  }
+  const from = rows.length > limit && last !== undefined ? cursorOf(last) : stopped
+  return { items: shown.map(view), next: from === null ? null : writeCursor(from) }
+}
+
+/** How many rows a page looks through at most, where no index knows what its filter asks for. */
+export const mostLooked = 50_000
+
+/**
+ * The last row that a page may look at, as the parts of a cursor; null where the list ends before. `along` selects
+ * the parts as one array, in the order of the list and from the cursor on, by an index and without the filter.
+ */
+export async function stopOf(tx: Executor, along: Statement): Promise<readonly string[] | null> {
+  const [row] = await tx.query<{ stop: readonly string[] }>({
+    ...along,
+    text: `select l.stop from (${along.text} offset ${mostLooked - 1} limit 1) as l(stop)`,
+  })
+  return row?.stop ?? null
 }
 
 /** A cursor of these parts. */
