@@ -11,6 +11,7 @@ const inside = (path: string): string => fileURLToPath(new URL(path, import.meta
 /** What is loaded in another's place: less of the same. */
 const instead: Readonly<Record<string, string>> = {
   'react/jsx-runtime': inside('src/replaced/jsx-runtime.ts'),
+  './infiniteQueryBehavior.js': inside('src/replaced/infinite-queries.ts'),
   'use-sync-external-store/shim/index.js': inside('src/replaced/external-store.ts'),
 }
 

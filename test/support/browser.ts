@@ -56,19 +56,25 @@ export interface ConsoleBrowser {
 /** The cookie that says who looks. */
 const cookie = 'test_looks'
 
-/** Serves a console and starts a browser. Close it. */
+/**
+ * Serves a console and starts a browser. Close it. Where the Hookledger is made for the address, its own
+ * configuration says who may come in, and a `look` is by nobody yet.
+ */
 export async function openBrowser(
-  hookledger: Hookledger,
+  given: Hookledger | ((origin: string) => Promise<Hookledger>),
   { prefix = '' }: { prefix?: string } = {},
 ): Promise<ConsoleBrowser> {
   await builtConsole()
-  const mounted = createConsole(hookledger, {
-    prefix,
-    authorize: ({ headers }) => whoLooks(headers.get('cookie')),
-  })
   const server = createServer((request, response) => mounted.node(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const mounted =
+    typeof given === 'function'
+      ? createConsole(await given(origin), { prefix })
+      : createConsole(given, {
+          prefix,
+          authorize: ({ headers }) => whoLooks(headers.get('cookie')),
+        })
   const browser = await launchBrowser()
   return {
     address: origin + prefix,

@@ -187,7 +187,7 @@ function Confirm({
   return (
     <ConfirmDialog
       title={`${words[choice].verb}: ${bulk.act} ${countOf(bulk.count, 'thing')}`}
-      verb={words[choice].verb}
+      verb={`${words[choice].verb} it`}
       dangerous={moves}
       {...(moves && { typed: bulk.confirm })}
       close={close}

@@ -15,6 +15,7 @@ import { linkOf, linkTo } from '../links.ts'
 import type { PageProps } from '../routes.tsx'
 import { useGet } from '../use-api.ts'
 import { visibleText } from '../visible-text.ts'
+import { Answers, OrderActs } from './order/acts.tsx'
 import { OrderGraph } from './order/graph.tsx'
 import { OpenThings, Refused } from './order/open.tsx'
 import { OrderRows } from './order/rows.tsx'
@@ -33,6 +34,7 @@ export function OrderPage({ params }: PageProps): ReactNode {
       title={`Order ${visibleText(id)}`}
       kind={order === null ? 'Order' : `Order of workflow ${visibleText(order.workflow)}`}
       heading={<Id of={id} label="order id" />}
+      actions={order !== null && <OrderActs order={order} />}
       facts={
         order !== null && (
           <>
@@ -78,6 +80,7 @@ function OrderBody({ id, record }: { id: string; record: OrderRecord }): ReactNo
       </Section>
       {refused.length > 0 && <Refused refused={refused} />}
       <OrderRows record={record} />
+      {record.answers.length > 0 && <Answers answers={record.answers} />}
     </>
   )
 }

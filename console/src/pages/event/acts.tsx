@@ -1,7 +1,7 @@
 /** What can be done with an event: the same path again, decided anew, and its body looked at. */
-import { useState, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
+import { Acts } from '../../components/acts.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { Icon } from '../../components/icons.tsx'
 import { RevealDialog } from '../../components/reveal-dialog.tsx'
 import { useMay } from '../../session.tsx'
 import { useAct } from '../../use-api.ts'
@@ -11,38 +11,35 @@ import { RedecideDialog } from './redecide.tsx'
 /** An event, as far as acts need it. */
 export type ActedEvent = EventRecord['event']
 
-type Open = 'replay' | 'redecide' | 'reveal'
-
 /** The buttons that the reader may press, and what they open. */
 export function EventActs({ record }: { record: EventRecord }): ReactNode {
   const { event, head, decisions } = record
-  const [open, setOpen] = useState<Open | null>(null)
   const mayOperate = useMay('operate')
-  const mayReveal = useMay('reveal')
-  const close = (): void => setOpen(null)
   const decided = decisions.find(({ final }) => final)?.kind
-  const canBeRedecided = decided === 'skipped' || decided === 'contradicted'
   return (
-    <>
-      {mayReveal && head.has_body && (
-        <button type="button" className="button" onClick={() => setOpen('reveal')}>
-          <Icon name="eye" /> Reveal body
-        </button>
-      )}
-      {mayOperate && canBeRedecided && (
-        <button type="button" className="button" onClick={() => setOpen('redecide')}>
-          Decide anew
-        </button>
-      )}
-      {mayOperate && head.has_body && event.state !== 'processed' && (
-        <button type="button" className="button primary" onClick={() => setOpen('replay')}>
-          <Icon name="refresh" /> Replay
-        </button>
-      )}
-      {open === 'replay' && <ReplayDialog event={event} close={close} />}
-      {open === 'redecide' && <RedecideDialog event={event} close={close} />}
-      {open === 'reveal' && <RevealEvent event={event} close={close} />}
-    </>
+    <Acts
+      of={[
+        useMay('reveal') &&
+          head.has_body && {
+            name: 'Reveal body',
+            icon: 'eye',
+            open: (close) => <RevealEvent event={event} close={close} />,
+          },
+        mayOperate &&
+          (decided === 'skipped' || decided === 'contradicted') && {
+            name: 'Decide anew',
+            open: (close) => <RedecideDialog event={event} close={close} />,
+          },
+        mayOperate &&
+          head.has_body &&
+          event.state !== 'processed' && {
+            name: 'Replay',
+            icon: 'refresh',
+            primary: true,
+            open: (close) => <ReplayDialog event={event} close={close} />,
+          },
+      ]}
+    />
   )
 }
 

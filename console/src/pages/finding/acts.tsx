@@ -1,5 +1,6 @@
 /** What can be done about a finding: repair it, give it to somebody, or say that it is fine. */
 import { useState, type ReactNode } from 'react'
+import { Acts } from '../../components/acts.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Field } from '../../components/field.tsx'
 import { useMay } from '../../session.tsx'
@@ -24,27 +25,25 @@ export function FindingActs({
   /** What its state permits. */
   allowed: readonly Open[]
 }): ReactNode {
-  const [open, setOpen] = useState<Open | null>(null)
-  const mayOperate = useMay('operate')
-  const close = (): void => setOpen(null)
-  if (!mayOperate || allowed.length === 0) return null
+  if (!useMay('operate')) return null
   return (
-    <>
-      <button type="button" className="button" onClick={() => setOpen('assign')}>
-        Assign
-      </button>
-      {allowed.includes('dismiss') && (
-        <button type="button" className="button" onClick={() => setOpen('dismiss')}>
-          Dismiss
-        </button>
-      )}
-      <button type="button" className="button primary" onClick={() => setOpen('repair')}>
-        Plan a repair
-      </button>
-      {open === 'repair' && <RepairDialog id={finding.finding_id} close={close} />}
-      {open === 'assign' && <AssignDialog finding={finding} close={close} />}
-      {open === 'dismiss' && <DismissDialog finding={finding} close={close} />}
-    </>
+    <Acts
+      of={[
+        allowed.includes('assign') && {
+          name: 'Assign',
+          open: (close) => <AssignDialog finding={finding} close={close} />,
+        },
+        allowed.includes('dismiss') && {
+          name: 'Dismiss',
+          open: (close) => <DismissDialog finding={finding} close={close} />,
+        },
+        allowed.includes('repair') && {
+          name: 'Plan a repair',
+          primary: true,
+          open: (close) => <RepairDialog id={finding.finding_id} close={close} />,
+        },
+      ]}
+    />
   )
 }
 

@@ -1,7 +1,7 @@
 /** What can be done with an operation: tried again, said to be done or not, given up, and its bytes looked at. */
 import { useState, type ReactNode } from 'react'
+import { Acts } from '../../components/acts.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { Icon } from '../../components/icons.tsx'
 import { RevealDialog } from '../../components/reveal-dialog.tsx'
 import { useMay } from '../../session.tsx'
 import { useAct } from '../../use-api.ts'
@@ -20,45 +20,39 @@ interface DialogProps {
   close(): void
 }
 
-const dialogs = {
-  retry: RetryDialog,
-  resolve: ResolveDialog,
-  discard: DiscardDialog,
-  reveal: Reveal,
-}
-
 /** The buttons that the reader may press, and what they open. */
 export function OperationActs({ operation }: { operation: ActedOperation }): ReactNode {
-  const [open, setOpen] = useState<keyof typeof dialogs | null>(null)
   const mayOperate = useMay('operate')
-  const mayReveal = useMay('reveal')
   const { state, has_request: kept } = operation
   const asks = state === 'dead' || state === 'uncertain'
-  const Shown = open === null ? null : dialogs[open]
   return (
-    <>
-      {mayReveal && kept && (
-        <button type="button" className="button" onClick={() => setOpen('reveal')}>
-          <Icon name="eye" /> Reveal request
-        </button>
-      )}
-      {mayOperate && state === 'uncertain' && (
-        <button type="button" className="button" onClick={() => setOpen('resolve')}>
-          Resolve
-        </button>
-      )}
-      {mayOperate && (asks || state === 'pending') && (
-        <button type="button" className="button" onClick={() => setOpen('discard')}>
-          Discard
-        </button>
-      )}
-      {mayOperate && asks && (
-        <button type="button" className="button primary" onClick={() => setOpen('retry')}>
-          <Icon name="refresh" /> Retry
-        </button>
-      )}
-      {Shown !== null && <Shown operation={operation} close={() => setOpen(null)} />}
-    </>
+    <Acts
+      of={[
+        useMay('reveal') &&
+          kept && {
+            name: 'Reveal request',
+            icon: 'eye',
+            open: (close) => <Reveal operation={operation} close={close} />,
+          },
+        mayOperate &&
+          state === 'uncertain' && {
+            name: 'Resolve',
+            open: (close) => <ResolveDialog operation={operation} close={close} />,
+          },
+        mayOperate &&
+          (asks || state === 'pending') && {
+            name: 'Discard',
+            open: (close) => <DiscardDialog operation={operation} close={close} />,
+          },
+        mayOperate &&
+          asks && {
+            name: 'Retry',
+            icon: 'refresh',
+            primary: true,
+            open: (close) => <RetryDialog operation={operation} close={close} />,
+          },
+      ]}
+    />
   )
 }
 

@@ -1,6 +1,8 @@
 /** What can be done with a subject: make it one with another, say whose a customer is, or erase it. */
 import { useEffect, useState, type ReactNode } from 'react'
+import { Link } from 'wouter'
 import type { Answer } from '../../api.ts'
+import { Acts } from '../../components/acts.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Field } from '../../components/field.tsx'
 import { Loading } from '../../components/page.tsx'
@@ -11,10 +13,6 @@ import { useMay } from '../../session.tsx'
 import { useAct } from '../../use-api.ts'
 import { visibleText } from '../../visible-text.ts'
 
-const acts = { grant: 'Grant', link: 'Link a customer', merge: 'Merge', erase: 'Erase' } as const
-
-type Act = keyof typeof acts
-
 interface DialogProps {
   readonly subject: string
   close(): void
@@ -22,29 +20,30 @@ interface DialogProps {
 
 /** The buttons that the reader may press, and what they open. */
 export function SubjectActs({ subject }: { subject: string }): ReactNode {
-  const [open, setOpen] = useState<Act | null>(null)
-  const may = { operate: useMay('operate'), erase: useMay('erase') }
-  const dialog = { subject, close: () => setOpen(null) }
+  const mayOperate = useMay('operate')
   return (
     <>
-      {(Object.keys(acts) as Act[]).map(
-        (act) =>
-          may[act === 'erase' ? 'erase' : 'operate'] && (
-            <button
-              key={act}
-              type="button"
-              className="button"
-              onClick={() =>
-                act === 'grant' ? go(linkTo('grant', {}, { subject })) : setOpen(act)
-              }
-            >
-              {acts[act]}
-            </button>
-          ),
+      {mayOperate && (
+        <Link className="button" to={linkTo('grant', {}, { subject })}>
+          Grant
+        </Link>
       )}
-      {open === 'link' && <LinkDialog {...dialog} />}
-      {open === 'merge' && <MergeDialog {...dialog} />}
-      {open === 'erase' && <EraseDialog {...dialog} />}
+      <Acts
+        of={[
+          mayOperate && {
+            name: 'Link a customer',
+            open: (close) => <LinkDialog subject={subject} close={close} />,
+          },
+          mayOperate && {
+            name: 'Merge',
+            open: (close) => <MergeDialog subject={subject} close={close} />,
+          },
+          useMay('erase') && {
+            name: 'Erase',
+            open: (close) => <EraseDialog subject={subject} close={close} />,
+          },
+        ]}
+      />
     </>
   )
 }
