@@ -1,15 +1,16 @@
 /** The whole page: who is looking decides between the console and the way in. */
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { Component, type ReactNode } from 'react'
+import { Component, useEffect, type ReactNode } from 'react'
 import { Router } from 'wouter'
 import { consoleBase } from './api.ts'
 import { Loading } from './components/page.tsx'
 import { ProblemBanner } from './components/problem.tsx'
-import { usePath } from './location.ts'
+import { go, usePath } from './location.ts'
 import { NotFoundPage } from './pages/not-found.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
 import { isPassing, Problem } from './problem.ts'
 import { RefreshProvider } from './refresh.tsx'
+import { takePlace } from './remembered.ts'
 import { pageAt } from './routes.tsx'
 import { SessionProvider } from './session.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -77,6 +78,10 @@ function Gate(): ReactNode {
 function ShownPage(): ReactNode {
   const path = usePath()
   const shown = pageAt(path)
+  useEffect(() => {
+    const asked = takePlace()
+    if (asked !== null) go(asked, { replace: true })
+  }, [])
   return (
     <Fence key={path}>
       {shown === null ? <NotFoundPage /> : <shown.page params={shown.params} />}

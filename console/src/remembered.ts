@@ -17,3 +17,25 @@ export function remember(name: string, value: string): void {
     // a private window: it lasts as long as the page
   }
 }
+
+const place = 'hookledger.place'
+
+/** Remembers what this window asked for, while somebody signs in. */
+export function rememberPlace(path: string): void {
+  try {
+    sessionStorage.setItem(place, path)
+  } catch {
+    // they come back to the first page
+  }
+}
+
+/** What was asked for before somebody signed in, once; null: nothing was. */
+export function takePlace(): string | null {
+  try {
+    const path = sessionStorage.getItem(place)
+    sessionStorage.removeItem(place)
+    return path
+  } catch {
+    return null
+  }
+}

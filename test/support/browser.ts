@@ -67,7 +67,9 @@ export async function openBrowser(
   await builtConsole()
   const server = createServer((request, response) => mounted.node(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  // by another name than what people sign in at: for a browser that is another site
+  const host = typeof given === 'function' ? 'localhost' : '127.0.0.1'
+  const origin = `http://${host}:${(server.address() as AddressInfo).port}`
   const mounted =
     typeof given === 'function'
       ? createConsole(await given(origin), { prefix })

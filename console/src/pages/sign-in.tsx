@@ -1,7 +1,8 @@
 /** The way in: what this server asks of somebody whom it does not know. */
 import { useEffect, type ReactNode } from 'react'
 import { prefix } from '../api.ts'
-import { useUrlQuery } from '../location.ts'
+import { usePath, useUrlQuery } from '../location.ts'
+import { rememberPlace } from '../remembered.ts'
 import { useForgetSession, type Session } from '../session.tsx'
 import { Mark } from '../shell/mark.tsx'
 
@@ -16,6 +17,7 @@ const failures: Readonly<Record<string, string>> = {
 
 /** Offers the way in that the session names; where the app around it decides, it says so. */
 export function SignInPage({ session }: { session: Session }): ReactNode {
+  const path = usePath()
   const { values } = useUrlQuery()
   const why = values['sign_in'] ?? ''
   const failed = Object.hasOwn(failures, why) ? failures[why] : undefined
@@ -45,7 +47,11 @@ export function SignInPage({ session }: { session: Session }): ReactNode {
           <p className="muted">
             With the account of your organization. What you do here is recorded.
           </p>
-          <a className="button primary" href={prefix + session.sign_in_path}>
+          <a
+            className="button primary"
+            href={prefix + session.sign_in_path}
+            onClick={() => path !== '/' && rememberPlace(path + location.search)}
+          >
             Continue
           </a>
         </>
