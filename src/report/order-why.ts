@@ -51,6 +51,13 @@ export interface OpenThing {
 export function stateReason(record: OrderRecord): StateReason | null {
   const { order, decisions, omitted_decisions: omitted } = record
   if (order === null) return null
+  const led = decisions.findLast(
+    ({ kind, to_state: to }) => to !== null && kind !== 'deferred' && kind !== 'contradicted',
+  )
+  if (led !== undefined && led.to_state !== order.state) {
+    const text = `its row says ${order.state}, its decisions lead to ${led.to_state}: somebody changed the row behind the ledger’s back`
+    return { state: order.state, since: null, text, decision_id: led.decision_id, event: null }
+  }
   const moved = decisions.findLast(
     (each) => each.to_state === order.state && each.from_state !== each.to_state,
   )

