@@ -20,7 +20,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.{db,crash,e2e}.test.ts'],
+          exclude: ['test/**/*.{db,crash,e2e,prom}.test.ts'],
         },
       },
       {
@@ -56,6 +56,18 @@ export default defineConfig({
           // One browser at a time, and after what needs the machine for itself.
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alerts',
+          // What needs promtool, of Prometheus: npm run alerts.
+          include: ['test/**/*.prom.test.ts'],
+          globalSetup,
+          sequence: { groupOrder: 4 },
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

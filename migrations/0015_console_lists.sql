@@ -9,3 +9,11 @@ create index reconciliation_runs_all_idx on /* schema */reconciliation_runs (sta
 create index repairs_applied_idx on /* schema */repairs (applied_at desc, repair_id);
 -- the newest operations whatever their state: one entry for each version of a row, at the end of the index
 create index outbox_operations_sequence_idx on /* schema */outbox_operations (sequence);
+-- effects and payments in the order of their decisions: one entry for each, at the end of the index, never changed
+create index fulfillment_effects_decision_idx on /* schema */fulfillment_effects (decision_id);
+create index ledger_payments_decision_idx on /* schema */ledger_payments (decision_id);
+-- what somebody types to find an invoice's effect; most effects have no reference, and no entry
+create index fulfillment_effects_reference_idx on /* schema */fulfillment_effects (effect_reference)
+  where effect_reference <> '';
+-- findings that name no order, which say in words for which one they were meant
+create index findings_unowned_idx on /* schema */findings (event_key) where event_key is not null and order_id is null;

@@ -120,7 +120,7 @@ begin
   return changed;
 end $$;
 
--- The same for every text in a document, keys too; numbers stay as they are.
+-- The same for every text in a document, keys too, but for the plain words that are fields of ours; numbers stay as they are.
 create function /* schema */erased_json(value jsonb, names text[], pseudonyms text[], subjects integer, field text) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -129,7 +129,7 @@ begin
   if value is null then return null; end if;
   if jsonb_typeof(value) = 'object' then
     return coalesce((select jsonb_object_agg(
-        case when field is null then e.key else /* schema */erased_text(e.key, names, pseudonyms, subjects, exact) end,
+        case when field is null and e.key ~ '^[a-z_]+$' then e.key else /* schema */erased_text(e.key, names, pseudonyms, subjects, exact) end,
         /* schema */erased_json(e.value, names, pseudonyms, subjects, e.key))
       from jsonb_each(value) e), '{}');
   elsif jsonb_typeof(value) = 'array' then
@@ -163,9 +163,9 @@ revoke execute on function /* schema */erased_json(jsonb, text[], text[], intege
 revoke execute on function /* schema */holds_word(bytea, text[]) from public;
 
 -- What an erasure concerns: the subject with what was merged into it, its orders, their events and operations, and
--- every kept body and request in which it, one of the other texts or a customer of it is found. Reads all kept bodies.
+-- every kept body, request and answer in which it, one of the other texts or a customer of it is found. Reads all of them.
 create function /* schema */erasure_scope(asked text, also text[], out subjects text[], out order_ids text[],
-  out event_keys bigint[], out operation_ids uuid[])
+  out event_keys bigint[], out operation_ids uuid[], out evidence_ids bigint[])
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   words text[];
@@ -205,7 +205,13 @@ begin
   where e.event_key is not null;
   select coalesce(array_agg(o.operation_id order by o.operation_id), '{}') into operation_ids from (
     select p.operation_id from /* schema */outbox_operations p where p.order_id = any (order_ids)
-    union select r.operation_id from /* schema */outbox_requests r where /* schema */holds_word(r.request, words)) o;
+    union select r.operation_id from /* schema */outbox_requests r where /* schema */holds_word(r.request, words)
+    -- what the app sent has no order, and its request may be gone while what was answered stays
+    union select t.operation_id from /* schema */outbox_answers w join /* schema */outbox_attempts t on t.attempt_id = w.attempt_id
+      where /* schema */holds_word(w.answer, words)) o;
+  select coalesce(array_agg(v.evidence_id order by v.evidence_id), '{}') into evidence_ids from /* schema */evidence v
+  where v.body is not null
+    and (v.order_id = any (order_ids) or v.event_key = any (event_keys) or /* schema */holds_word(v.body, words));
 end $$;
 revoke execute on function /* schema */erasure_scope(text, text[]) from public;
 
@@ -261,81 +267,109 @@ begin
 end $$;
 revoke execute on function /* schema */give_up_events(bigint[], text, text) from public;
 
--- The texts of all records that may hold a name. Ids stay. What a person typed for a whole file of adopted orders
--- stays too: it is how their decisions and the act find one another.
-create function /* schema */erase_names(names text[], pseudonyms text[], subjects integer, ids text[], keys bigint[], operations uuid[])
+-- The texts of all records that may hold a name, whomever they are about. Ids stay. What a person typed for a whole file
+-- of adopted orders stays too: it is how their decisions and the act find one another.
+create function /* schema */erase_names(names text[], pseudonyms text[], subjects integer)
 returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- where a name may stand, as text and as JSON writes it: only there is looked more closely. One that tells nothing
+  -- by itself counts only where it is the whole of a text, or its beginning before a space.
+  patterns constant text[] := array(
+    select replace(p.pattern, '?', replace(replace(replace(w.word, '\', '\\'), '%', '\%'), '_', '\_'))
+    from unnest(names) as k(name) cross join lateral (values (k.name), (trim('"' from to_json(k.name)::text))) as w(word)
+    cross join lateral unnest(case when /* schema */is_telling(k.name) then array['%?%']
+      else array['?', 'subject:?', '%"?"%', '%"? %'] end) as p(pattern));
 begin
-  update /* schema */ledger_decisions d
-  set reason = case when d.kind = 'adopted' then d.reason else /* schema */erased_text(d.reason, names, pseudonyms, subjects, false) end,
-    evidence = /* schema */erased_json(d.evidence, names, pseudonyms, subjects, null)
-  where d.decision_id in (
-      select a.decision_id from /* schema */ledger_decisions a where a.order_id = any (ids)
-      union select b.decision_id from /* schema */ledger_decisions b where b.event_key = any (keys) and b.final
-      union select c.decision_id from /* schema */ledger_decisions c where c.event_key = any (keys) and not c.final)
-    and (d.reason, d.evidence) is distinct from (
-      case when d.kind = 'adopted' then d.reason else /* schema */erased_text(d.reason, names, pseudonyms, subjects, false) end,
-      /* schema */erased_json(d.evidence, names, pseudonyms, subjects, null));
-  update /* schema */fulfillment_effects f set data = /* schema */erased_json(f.data, names, pseudonyms, subjects, null)
-  where f.order_id = any (ids) and f.data is distinct from /* schema */erased_json(f.data, names, pseudonyms, subjects, null);
-  update /* schema */operator_acts a
-  set target = n.target, reason = n.reason, details = n.details
+  update /* schema */ledger_decisions d set reason = n.reason, evidence = n.evidence
   from (
-    select o.act_id,
-      case when o.target like 'subject:%' then 'subject:' || /* schema */erased_text(substr(o.target, 9), names, pseudonyms, subjects, true)
+    select o.decision_id, case when o.kind = 'adopted' then o.reason else /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) end as reason,
+      /* schema */erased_json(o.evidence, names, pseudonyms, subjects, null) as evidence
+    from /* schema */ledger_decisions o where o.reason like any (patterns) or o.evidence::text like any (patterns)) n
+  where n.decision_id = d.decision_id and (d.reason, d.evidence) is distinct from (n.reason, n.evidence);
+  update /* schema */fulfillment_effects f set data = n.data
+  from (
+    select o.order_id, o.effect_type, o.effect_reference, /* schema */erased_json(o.data, names, pseudonyms, subjects, null) as data
+    from /* schema */fulfillment_effects o where o.data::text like any (patterns)) n
+  where n.order_id = f.order_id and n.effect_type = f.effect_type and n.effect_reference = f.effect_reference
+    and f.data is distinct from n.data;
+  update /* schema */operator_acts a set target = n.target, reason = n.reason, details = n.details
+  from (
+    select o.act_id, case when o.target like 'subject:%' then 'subject:' || /* schema */erased_text(substr(o.target, 9), names, pseudonyms, subjects, true)
         else o.target end as target,
-      case when o.act in ('adopt', 'shadow end') then o.reason
-        else /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) end as reason,
+      case when o.act in ('adopt', 'shadow end') then o.reason else /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) end as reason,
       /* schema */erased_json(o.details, names, pseudonyms, subjects, null) as details
-    from /* schema */operator_acts o
-    where exists (select from unnest(names) as k(name)
-      where position(k.name in concat_ws(' ', o.target, o.reason)) > 0
-        or position(trim('"' from to_json(k.name)::text) in o.details::text) > 0)) n
+    from /* schema */operator_acts o where o.target like any (patterns) or o.reason like any (patterns) or o.details::text like any (patterns)) n
   where n.act_id = a.act_id and (a.target, a.reason, a.details) is distinct from (n.target, n.reason, n.details);
-  update /* schema */payload_reads r set reason = /* schema */erased_text(r.reason, names, pseudonyms, subjects, false)
-  where r.reason is distinct from /* schema */erased_text(r.reason, names, pseudonyms, subjects, false);
-  update /* schema */operation_reads r set reason = /* schema */erased_text(r.reason, names, pseudonyms, subjects, false)
-  where r.reason is distinct from /* schema */erased_text(r.reason, names, pseudonyms, subjects, false);
+  update /* schema */payload_reads r set reason = n.reason
+  from (
+    select o.read_id, /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason
+    from /* schema */payload_reads o where o.reason like any (patterns)) n
+  where n.read_id = r.read_id and r.reason is distinct from n.reason;
+  update /* schema */operation_reads r set reason = n.reason
+  from (
+    select o.read_id, /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason
+    from /* schema */operation_reads o where o.reason like any (patterns)) n
+  where n.read_id = r.read_id and r.reason is distinct from n.reason;
   update /* schema */repairs r set plan = n.plan, reason = n.reason, previous_state = n.previous_state, new_state = n.new_state
   from (
     select o.repair_id, /* schema */erased_json(o.plan, names, pseudonyms, subjects, null) as plan,
       /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason,
       /* schema */erased_json(o.previous_state, names, pseudonyms, subjects, null) as previous_state,
       /* schema */erased_json(o.new_state, names, pseudonyms, subjects, null) as new_state
-    from /* schema */repairs o where o.order_id is null or o.order_id = any (ids)) n
-  where n.repair_id = r.repair_id
-    and (r.plan, r.reason, r.previous_state, r.new_state) is distinct from (n.plan, n.reason, n.previous_state, n.new_state);
+    from /* schema */repairs o where o.plan::text like any (patterns) or o.reason like any (patterns) or o.previous_state::text like any (patterns) or o.new_state::text like any (patterns)) n
+  where n.repair_id = r.repair_id and (r.plan, r.reason, r.previous_state, r.new_state) is distinct from (n.plan, n.reason, n.previous_state, n.new_state);
   update /* schema */findings f set evidence = n.evidence, dismissed_evidence = n.dismissed_evidence, closed_because = n.closed_because
   from (
     select o.finding_id, /* schema */erased_json(o.evidence, names, pseudonyms, subjects, null) as evidence,
       /* schema */erased_json(o.dismissed_evidence, names, pseudonyms, subjects, null) as dismissed_evidence,
       /* schema */erased_text(o.closed_because, names, pseudonyms, subjects, false) as closed_because
-    from /* schema */findings o
-    where exists (select from unnest(names) as k(name)
-      where position(k.name in coalesce(o.closed_because, '')) > 0
-        or position(trim('"' from to_json(k.name)::text) in concat_ws(' ', o.evidence, o.dismissed_evidence)) > 0)) n
-  where n.finding_id = f.finding_id
-    and (f.evidence, f.dismissed_evidence, f.closed_because) is distinct from (n.evidence, n.dismissed_evidence, n.closed_because);
-  update /* schema */outbox_operations o set receipt = /* schema */erased_json(o.receipt, names, pseudonyms, subjects, null),
-    last_error = /* schema */erased_text(o.last_error, names, pseudonyms, subjects, false)
-  where o.operation_id = any (operations) and (o.receipt, o.last_error) is distinct from (
-    /* schema */erased_json(o.receipt, names, pseudonyms, subjects, null), /* schema */erased_text(o.last_error, names, pseudonyms, subjects, false));
+    from /* schema */findings o where o.evidence::text like any (patterns) or o.dismissed_evidence::text like any (patterns) or o.closed_because like any (patterns)) n
+  where n.finding_id = f.finding_id and (f.evidence, f.dismissed_evidence, f.closed_because) is distinct from (n.evidence, n.dismissed_evidence, n.closed_because);
+  update /* schema */outbox_operations p set receipt = n.receipt, last_error = n.last_error
+  from (
+    select o.operation_id, /* schema */erased_json(o.receipt, names, pseudonyms, subjects, null) as receipt,
+      /* schema */erased_text(o.last_error, names, pseudonyms, subjects, false) as last_error
+    from /* schema */outbox_operations o where o.receipt::text like any (patterns) or o.last_error like any (patterns)) n
+  where n.operation_id = p.operation_id and (p.receipt, p.last_error) is distinct from (n.receipt, n.last_error);
+  update /* schema */outbox_answers w set error = n.error, receipt = n.receipt
+  from (
+    select o.attempt_id, /* schema */erased_text(o.error, names, pseudonyms, subjects, false) as error,
+      /* schema */erased_json(o.receipt, names, pseudonyms, subjects, null) as receipt
+    from /* schema */outbox_answers o where o.error like any (patterns) or o.receipt::text like any (patterns)) n
+  where n.attempt_id = w.attempt_id and (w.error, w.receipt) is distinct from (n.error, n.receipt);
   update /* schema */bulk_acts b set reason = n.reason, filter = n.filter, details = n.details
   from (
     select o.bulk_id, /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason,
       /* schema */erased_json(o.filter, names, pseudonyms, subjects, null) as filter,
       /* schema */erased_json(o.details, names, pseudonyms, subjects, null) as details
-    from /* schema */bulk_acts o) n
+    from /* schema */bulk_acts o where o.reason like any (patterns) or o.filter::text like any (patterns) or o.details::text like any (patterns)) n
   where n.bulk_id = b.bulk_id and (b.reason, b.filter, b.details) is distinct from (n.reason, n.filter, n.details);
-  update /* schema */bulk_items i set message = /* schema */erased_text(i.message, names, pseudonyms, subjects, false)
-  where exists (select from unnest(names) as k(name) where position(k.name in i.message) > 0)
-    and i.message is distinct from /* schema */erased_text(i.message, names, pseudonyms, subjects, false);
-  update /* schema */inbox_ignored i set reason = /* schema */erased_text(i.reason, names, pseudonyms, subjects, false)
-  where i.event_key = any (keys) and i.reason is distinct from /* schema */erased_text(i.reason, names, pseudonyms, subjects, false);
-  update /* schema */fetches f set last_error = /* schema */erased_text(f.last_error, names, pseudonyms, subjects, false)
-  where f.order_id = any (ids) and f.last_error is distinct from /* schema */erased_text(f.last_error, names, pseudonyms, subjects, false);
+  update /* schema */bulk_items i set message = n.message
+  from (
+    select o.bulk_id, o.number, /* schema */erased_text(o.message, names, pseudonyms, subjects, false) as message
+    from /* schema */bulk_items o where o.message like any (patterns)) n
+  where n.bulk_id = i.bulk_id and n.number = i.number and i.message is distinct from n.message;
+  update /* schema */inbox_ignored i set reason = n.reason
+  from (
+    select o.event_key, /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason
+    from /* schema */inbox_ignored o where o.reason like any (patterns)) n
+  where n.event_key = i.event_key and i.reason is distinct from n.reason;
+  update /* schema */inbox_dead x set reason = n.reason
+  from (
+    select o.event_key, /* schema */erased_text(o.reason, names, pseudonyms, subjects, false) as reason
+    from /* schema */inbox_dead o where o.reason like any (patterns)) n
+  where n.event_key = x.event_key and x.reason is distinct from n.reason;
+  update /* schema */inbox_delayed d set last_error = n.last_error
+  from (
+    select o.event_key, /* schema */erased_text(o.last_error, names, pseudonyms, subjects, false) as last_error
+    from /* schema */inbox_delayed o where o.last_error like any (patterns)) n
+  where n.event_key = d.event_key and d.last_error is distinct from n.last_error;
+  -- texts of errors that the provider or a workflow wrote
+  update /* schema */fetches f set last_error = /* schema */erased_text(f.last_error, names, pseudonyms, subjects, false) where f.last_error like any (patterns);
+  update /* schema */fetch_budgets f set last_error = /* schema */erased_text(f.last_error, names, pseudonyms, subjects, false) where f.last_error like any (patterns);
+  update /* schema */reconciliation_runs r set error = /* schema */erased_text(r.error, names, pseudonyms, subjects, false) where r.error like any (patterns);
 end $$;
-revoke execute on function /* schema */erase_names(text[], text[], integer, text[], bigint[], uuid[]) from public;
+revoke execute on function /* schema */erase_names(text[], text[], integer) from public;
 
 -- The plan (`apply` false: nothing is written), or the act. What is not finished is in the report, and then nothing
 -- was done. Nobody is told which subject it was: the server's log has the pseudonym.
@@ -375,7 +409,7 @@ begin
   end if;
   select * into scope from /* schema */erasure_scope(asked, also);
   if cardinality(scope.order_ids) = 0 and cardinality(scope.event_keys) = 0 and cardinality(scope.operation_ids) = 0
-    and cardinality(scope.subjects) = 1
+    and cardinality(scope.evidence_ids) = 0 and cardinality(scope.subjects) = 1
     and not exists (select from /* schema */customer_links l where l.subject = asked)
     and not exists (select from /* schema */shadow_differences d where d.subject = asked) then
     return jsonb_build_object('problem', 'unknown');
@@ -396,8 +430,7 @@ begin
     'events', cardinality(scope.event_keys),
     'bodies', (select count(*) from /* schema */payloads p where p.event_key = any (scope.event_keys))
       + (select count(*) from /* schema */payloads_held h where h.event_key = any (scope.event_keys)),
-    'evidence', (select count(*) from /* schema */evidence v where v.body is not null
-      and (v.order_id = any (scope.order_ids) or v.event_key = any (scope.event_keys))),
+    'evidence', cardinality(scope.evidence_ids),
     'requests', (select count(*) from /* schema */outbox_requests r where r.operation_id = any (scope.operation_ids)),
     'answers', (select count(*) from /* schema */outbox_attempts t join /* schema */outbox_answers w on w.attempt_id = t.attempt_id
       where t.operation_id = any (scope.operation_ids) and w.answer is not null),
@@ -434,14 +467,12 @@ begin
   select k.event_key, erasure from unnest(scope.event_keys) as k(event_key) on conflict (event_key) do nothing;
   delete from /* schema */payloads p where p.event_key = any (scope.event_keys);
   delete from /* schema */payloads_held h where h.event_key = any (scope.event_keys);
-  update /* schema */evidence v set body = null
-  where v.body is not null and (v.order_id = any (scope.order_ids) or v.event_key = any (scope.event_keys));
+  update /* schema */evidence v set body = null where v.body is not null and v.evidence_id = any (scope.evidence_ids);
   delete from /* schema */outbox_requests r where r.operation_id = any (scope.operation_ids);
-  update /* schema */outbox_answers w set answer = null,
-    error = /* schema */erased_text(w.error, names, pseudonyms, how_many, false),
-    receipt = /* schema */erased_json(w.receipt, names, pseudonyms, how_many, null)
-  from /* schema */outbox_attempts t where t.operation_id = any (scope.operation_ids) and w.attempt_id = t.attempt_id;
-  perform /* schema */erase_names(names, pseudonyms, how_many, scope.order_ids, scope.event_keys, scope.operation_ids);
+  update /* schema */outbox_answers w set answer = null
+  from /* schema */outbox_attempts t
+  where t.operation_id = any (scope.operation_ids) and w.attempt_id = t.attempt_id and w.answer is not null;
+  perform /* schema */erase_names(names, pseudonyms, how_many);
 
   -- whoever tells what ended by the clock has told it, or tells it under the new name
   perform from /* schema */entitlement_watch for update;

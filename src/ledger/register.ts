@@ -6,6 +6,7 @@
 import { HookledgerError } from '../core/errors.ts'
 import { fingerprint } from '../core/fingerprint.ts'
 import type { Database, Executor } from '../postgres/executor.ts'
+import { retryOnLocks } from '../postgres/lock-retry.ts'
 import { reversedSuffix } from '../workflow/order.ts'
 import type { PlainHandler } from '../workflow/registry.ts'
 import { entitles, type Workflow } from '../workflow/workflow.ts'
@@ -61,27 +62,38 @@ export async function registerWorkflows(
   rules: Readonly<Record<string, Combine>>,
   configuration: ConfigurationVersion,
 ): Promise<Registration> {
-  return db.transaction(async (tx) => {
-    const warnings: string[] = []
-    // waits for batches that are ignoring something just now, and is waited for by the next ones
-    await tx.query({
-      text: `select 1 from ${db.schema}workflow_versions order by workflow, version for update`,
-    })
-    for (const workflow of [...workflows].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      await refuseRetired(db, tx, workflow)
-      await registerStates(db, tx, workflow)
-      warnings.push(...(await registerVersion(db, tx, workflow)))
-    }
-    warnings.push(...(await registerConfiguration(db, tx, configuration)))
-    const names = Object.keys(rules).sort()
-    await tx.query({
-      text: `insert into ${db.schema}entitlement_rules as r (entitlement, combine)
-        select * from unnest($1::text[], $2::text[]) on conflict (entitlement) do update set combine = excluded.combine
-        where r.combine <> excluded.combine`,
-      values: [names, names.map((name) => rules[name] ?? 'any')],
-    })
-    return { warnings }
+  // processes that start at once on a new schema meet at rows that neither has seen yet: one of them begins anew
+  return retryOnLocks(() =>
+    db.transaction((tx) => registerAll(db, tx, workflows, rules, configuration)),
+  )
+}
+
+async function registerAll(
+  db: Database,
+  tx: Executor,
+  workflows: readonly Workflow[],
+  rules: Readonly<Record<string, Combine>>,
+  configuration: ConfigurationVersion,
+): Promise<Registration> {
+  const warnings: string[] = []
+  // waits for batches that are ignoring something just now, and is waited for by the next ones
+  await tx.query({
+    text: `select 1 from ${db.schema}workflow_versions order by workflow, version for update`,
   })
+  for (const workflow of [...workflows].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    await refuseRetired(db, tx, workflow)
+    await registerStates(db, tx, workflow)
+    warnings.push(...(await registerVersion(db, tx, workflow)))
+  }
+  warnings.push(...(await registerConfiguration(db, tx, configuration)))
+  const names = Object.keys(rules).sort()
+  await tx.query({
+    text: `insert into ${db.schema}entitlement_rules as r (entitlement, combine)
+      select * from unnest($1::text[], $2::text[]) on conflict (entitlement) do update set combine = excluded.combine
+      where r.combine <> excluded.combine`,
+    values: [names, names.map((name) => rules[name] ?? 'any')],
+  })
+  return { warnings }
 }
 
 /**
@@ -95,9 +107,10 @@ export async function registerStates(
   workflow: Workflow,
 ): Promise<void> {
   const states = [...workflow.states.keys()].sort()
+  // under either of its keys: two processes that start at once meet at both
   await tx.query({
     text: `insert into ${db.schema}workflow_states (workflow, state, entitles)
-      select $1, * from unnest($2::text[], $3::boolean[]) on conflict (workflow, state) do nothing`,
+      select $1, * from unnest($2::text[], $3::boolean[]) on conflict do nothing`,
     values: [workflow.name, states, states.map((state) => entitles(workflow, state))],
   })
   const registered = await tx.query<{ state: string; entitles: boolean }>({

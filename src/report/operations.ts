@@ -48,6 +48,20 @@ export async function listOperations(
   return viewsOf(db, rows, sequenced)
 }
 
+/** The operations with these ids, in no order. */
+export async function operationsWith(
+  db: Database,
+  ids: readonly string[],
+  sequenced: Sequenced = noneInSequence,
+): Promise<OperationView[]> {
+  if (ids.length === 0) return []
+  const rows = await db.query<OperationRow>({
+    text: `${selectOperations(db.schema)} where o.operation_id = any ($1::uuid[])`,
+    values: [ids],
+  })
+  return viewsOf(db, rows, sequenced)
+}
+
 /** What is not finished is little, and each part of it has an index of its own. */
 function stateCondition(states: readonly string[]): string {
   const named = '(cardinality($1::text[]) = 0 or o.state = any ($1::text[]))'

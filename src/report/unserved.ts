@@ -94,7 +94,7 @@ function withheld(s: string, columns: string, kinds: string, even: string, known
     where f.state in ('open', 'repairing')
       and (f.kind = any (${kinds}::text[])
         or not f.kind = any (${known}::text[]) and exists (select from ${s}ledger_decisions d
-          where d.event_key = f.event_key and d.final and d.kind = 'contradicted'))
+          where d.event_key = f.event_key and d.final and d.kind = 'contradicted' offset 0))
       and (w.entitles is not true or f.kind = any (${even}::text[]))`
 }
 

@@ -87,6 +87,12 @@ describe('docs/observability/alerts.yml', () => {
 })
 
 describe('docs/observability/grafana.json', () => {
+  it('shows everything that is counted', () => {
+    const shown = seriesIn(dashboard).map((name) => name.replace(/_(bucket|sum|count)$/, ''))
+    const counted = [...known].map((name) => name.replace(/_(bucket|sum|count)$/, ''))
+    expect([...new Set(counted)].filter((name) => !shown.includes(name))).toEqual([])
+  })
+
   it('shows only what is counted, and each of its series in a panel with a title', () => {
     const { panels } = JSON.parse(dashboard) as {
       readonly panels: readonly { readonly title: string; readonly id: number }[]

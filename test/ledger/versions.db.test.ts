@@ -48,6 +48,15 @@ const states = async (): Promise<unknown> =>
 const older: ProbeShape = { types: ['pay'] }
 const newer: ProbeShape = { types: ['pay', 'note'] }
 
+describe('processes that start at once', () => {
+  it('all register on a schema that knew nothing, round after round', async () => {
+    for (let round = 0; round < 15; round++) {
+      await bench.rows(`delete from workflow_versions; delete from workflow_states`)
+      await expect(Promise.all([1, 2, 3, 4].map(() => start({})))).resolves.toHaveLength(4)
+    }
+  })
+})
+
 describe('a worker that is not the newest', () => {
   it('leaves types that it does not know on the ready list, and the newest decides them', async () => {
     const old = await process(older)

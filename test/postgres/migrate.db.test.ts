@@ -65,7 +65,7 @@ const undoneAfterFourth = [
   'alter table payload_reads drop column evidence_id, alter column event_key set not null',
   'drop function if exists refuse_repair_change, refuse_all_but_texts, is_telling, word_pattern, erased_text, erased_json, holds_word, erasure_scope, erasure_unfinished, give_up_events, erase_names, erase_subject, console_secret, refuse_bulk_change cascade',
   'drop table if exists erased_events, erasures cascade',
-  'drop index if exists deliveries_delivery_idx, orders_opened_order_idx, findings_seen_idx, inbox_events_received_idx, deliveries_received_idx',
+  'drop index if exists deliveries_delivery_idx, orders_opened_order_idx, findings_seen_idx, fulfillment_effects_decision_idx, ledger_payments_decision_idx, fulfillment_effects_reference_idx, findings_unowned_idx, inbox_events_received_idx, deliveries_received_idx',
   'alter table inbox_events drop column if exists trace',
   'drop index if exists ledger_decisions_decided_idx, ledger_payments_recorded_idx, orders_opened_idx, findings_kind_idx, findings_dismissed_idx',
   `alter table findings drop constraint if exists findings_dismissed_check, drop column if exists source_id,

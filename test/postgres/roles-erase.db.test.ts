@@ -52,7 +52,7 @@ it('is done by the role for privacy, which is recorded, and cannot change a reco
   expect(rows).toEqual([{ by: role, role }])
   for (const statement of [
     `update ledger_decisions set reason = 'x'`,
-    `select erase_names('{}', '{}', 0, '{}', '{}', '{}')`,
+    `select erase_names('{}', '{}', 0)`,
     'select body from payloads',
   ])
     await expect(bench.as.privacy.query(statement)).rejects.toMatchObject({ code: '42501' })

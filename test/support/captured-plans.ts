@@ -8,6 +8,8 @@ export interface PlanNode {
   readonly table: string | null
   /** By which index, where by one. */
   readonly index: string | null
+  /** How many rows of the table it looked at, over all of its loops. */
+  readonly rows: number
 }
 
 /** One statement that ran, with all nodes of its plan. */
@@ -25,6 +27,8 @@ export function createExplainingPool(database: TestDatabase): {
   const settings = {
     session_preload_libraries: 'auto_explain',
     'auto_explain.log_min_duration': '0',
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_timing': 'off',
     'auto_explain.log_nested_statements': 'on',
     'auto_explain.log_format': 'json',
     'auto_explain.log_level': 'notice',
@@ -50,6 +54,10 @@ interface JsonPlan {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
   readonly 'Index Name'?: string
+  readonly 'Actual Rows'?: number
+  readonly 'Actual Loops'?: number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Index Recheck'?: number
   readonly Plans?: readonly JsonPlan[]
 }
 
@@ -58,6 +66,11 @@ function flatten(plan: JsonPlan): PlanNode[] {
     type: plan['Node Type'],
     table: plan['Relation Name'] ?? null,
     index: plan['Index Name'] ?? null,
+    rows:
+      ((plan['Actual Rows'] ?? 0) +
+        (plan['Rows Removed by Filter'] ?? 0) +
+        (plan['Rows Removed by Index Recheck'] ?? 0)) *
+      (plan['Actual Loops'] ?? 1),
   }
   return [own, ...(plan.Plans ?? []).flatMap(flatten)]
 }

@@ -56,7 +56,7 @@ export function ListView<Name extends GetName>(props: ListViewProps<Name>): Reac
       <ProblemBanner problem={list.error} again={() => void list.refetch()} />
       {page === undefined ? (
         list.error === null && <Loading lines={8} />
-      ) : page.items.length === 0 && pager.cursor === undefined ? (
+      ) : page.items.length === 0 && page.next === null && pager.cursor === undefined ? (
         Object.keys(held).length === 0 ? (
           props.empty
         ) : (

@@ -21,7 +21,9 @@ export function PagerBar({
   return (
     <div className="pager">
       <span className="muted">
-        {shown} on this page{number > 1 ? `, page ${number}` : ''}
+        {shown === 0 && next !== null
+          ? 'Nothing in what was looked through so far: the next page looks further'
+          : `${shown} on this page${number > 1 ? `, page ${number}` : ''}`}
       </span>
       {aside}
       <nav className="pager-buttons" aria-label="Pages">

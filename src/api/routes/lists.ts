@@ -5,15 +5,16 @@ import type { Database } from '../../postgres/executor.ts'
 import { listActs } from '../../report/lists/acts.ts'
 import { listDeliveries } from '../../report/lists/deliveries.ts'
 import { listEntitlements } from '../../report/lists/entitlements.ts'
-import { countEvents, eventStates, listEvents } from '../../report/lists/events.ts'
+import { eventStates } from '../../report/lists/event-keys.ts'
+import { countEvents, listEvents } from '../../report/lists/events.ts'
 import { listFindingPage } from '../../report/lists/findings.ts'
-import { cursorForms, readCursor, writeCursor, type Page } from '../../report/lists/keyset.ts'
+import type { Page } from '../../report/lists/keyset.ts'
 import { listDecisions, listEffects, listPayments } from '../../report/lists/ledger.ts'
+import { listOperationPage } from '../../report/lists/operations.ts'
 import { listOrders } from '../../report/lists/orders.ts'
 import { listRejections } from '../../report/lists/rejections.ts'
 import { listRuns } from '../../report/lists/runs.ts'
 import { search } from '../../report/lists/search.ts'
-import { listOperations } from '../../report/operations.ts'
 import { reconciliationStatus } from '../../report/reconciliation.ts'
 import { csvOf } from '../csv.ts'
 import { defineRoute, type ApiRoute } from '../route.ts'
@@ -126,7 +127,7 @@ const lists: Readonly<Record<string, ListDefinition<z.ZodObject, z.ZodType>>> = 
       order_id: text,
     }),
     item: shapes.listedOperation,
-    page: operationPage,
+    page: listOperationPage,
   }),
   findings: list({
     summary: 'Discrepancies: those that are open by when they are due.',
@@ -154,26 +155,6 @@ const lists: Readonly<Record<string, ListDefinition<z.ZodObject, z.ZodType>>> = 
     page: listActs,
   }),
 }
-
-interface OperationQuery {
-  readonly cursor?: string | undefined
-  readonly limit: number
-  readonly destination?: string | undefined
-  readonly state?: string | undefined
-  readonly order_id?: string | undefined
-}
-
-async function operationPage(db: Database, query: OperationQuery): Promise<Page<unknown>> {
-  const { state, destination, order_id: orderId, limit, cursor } = query
-  const states = state === undefined ? [] : state === 'unfinished' ? openOperations : [state]
-  const after = readCursor(cursor, [cursorForms['number']!])?.[0]
-  const rows = await listOperations(db, { states, destination, orderId, after, limit: limit + 1 })
-  const items = rows.slice(0, limit)
-  const last = items.at(-1)?.sequence
-  return { items, next: rows.length > limit && last !== undefined ? writeCursor([last]) : null }
-}
-
-const openOperations = ['pending', 'sending', 'uncertain', 'dead']
 
 /** Rows of one export at most: more is a job for SQL. */
 const mostExported = 10_000

@@ -50,6 +50,7 @@ const positions = [number, number, number, orNothing(cursorForms.moment)]
 export async function listActs(db: Database, filter: ActFilter): Promise<Page<ListedAct>> {
   const cursor = readCursor(filter.cursor, positions)
   const at = (index: number): string | null => cursor?.[index] || null
+  const targets = filter.target === undefined ? null : await writtenTargets(db, filter.target)
   const rows = await db.query<ActRow>({
     text: actsStatement(db.schema),
     values: [
@@ -59,7 +60,7 @@ export async function listActs(db: Database, filter: ActFilter): Promise<Page<Li
       at(3),
       filter.actor ?? null,
       filter.act ?? null,
-      filter.target ?? null,
+      targets,
       filter.from ?? null,
       filter.to ?? null,
       filter.limit + 1,
@@ -94,13 +95,25 @@ export async function listActs(db: Database, filter: ActFilter): Promise<Page<Li
   }
 }
 
-/** The statement, exported so that its plan can be asserted. */
-export function actsStatement(s: string): string {
+/** A target as it is asked for, and as acts wrote it: they name an event by its number. */
+async function writtenTargets(db: Database, target: string): Promise<readonly string[]> {
+  const [, source, id] = /^event:([^/]*)\/(.*)$/s.exec(target) ?? []
+  if (source === undefined || id === undefined) return [target]
+  const s = db.schema
+  const rows = await db.query<{ target: string }>({
+    text: `select 'event:' || e.event_key as target from ${s}sources n join ${s}inbox_events e on e.source_id = n.source_id and e.event_id = $2
+      where concat_ws(':', n.provider, n.provider_account, n.environment) = $1`,
+    values: [source, id],
+  })
+  return [target, ...rows.map((row) => row.target)]
+}
+
+function actsStatement(s: string): string {
   const event = `(select 'event:' || concat_ws(':', n.provider, n.provider_account, n.environment) || '/' || e.event_id
     from ${s}inbox_events e join ${s}sources n on n.source_id = e.source_id where e.event_key = `
   const rest = (time: string): string =>
     `($5::text is null or c.actor = $5) and ($6::text is null or c.act = $6)
-      and ($7::text is null or c.target = $7 or c.raw_target = $7)
+      and ($7::text[] is null or c.raw_target = any ($7::text[]))
       and ($8::timestamptz is null or c.${time} >= $8::timestamptz) and ($9::timestamptz is null or c.${time} < $9::timestamptz)`
   const stream = (number: number, inner: string, order: string): string =>
     `(select ${number} as stream, l.position, l.act, l.target, l.reason, l.actor, l.database_role, l.acted_at,

@@ -6,6 +6,7 @@
 import type { Database } from '../../postgres/executor.ts'
 import { keyedPlans } from '../../postgres/keyed-plans.ts'
 import { requiredTime, type IsoTime } from '../row-values.ts'
+import { keyAt } from './key-at.ts'
 import { cursorForms, readCursor, writeCursor, type Page, type PageRequest } from './keyset.ts'
 
 /** A request that was let in. */
@@ -38,38 +39,37 @@ export async function listDeliveries(
   filter: DeliveryFilter,
 ): Promise<Page<ListedDelivery>> {
   const cursor = readCursor(filter.cursor, [cursorForms.number])
-  let before = cursor?.[0] === undefined ? await newestNumber(db) : BigInt(cursor[0])
+  const numbered = { table: `${db.schema}deliveries`, key: 'delivery_id' }
+  let before =
+    cursor?.[0] === undefined
+      ? ((await keyAt(db, numbered, 'last', filter.to ?? null)) ?? 0n) + 1n
+      : BigInt(cursor[0])
+  const first = filter.from === undefined ? 0n : await keyAt(db, numbered, 'first', filter.from)
+  if (first === null) return { items: [], next: null }
   const rows: DeliveryRow[] = []
   let looked = 0n
-  for (let stretch = BigInt(firstStretch); before > 1n; stretch *= 4n) {
-    const from = before - stretch < 0n ? 0n : before - stretch
+  for (let stretch = BigInt(firstStretch); before > first; stretch *= 4n) {
+    const from = before - stretch < first ? first : before - stretch
     rows.push(...(await readStretch(db, filter, { from, before }, filter.limit + 1 - rows.length)))
     looked += before - from
     before = from
     if (rows.length > filter.limit || looked >= BigInt(mostLooked)) break
   }
   const shown = rows.slice(0, filter.limit)
-  const last = rows.length > filter.limit ? shown.at(-1)?.delivery_id : before.toString()
-  const isEnd = rows.length <= filter.limit && before <= 1n
-  return {
-    items: shown.map((row) => ({ ...row, received_at: requiredTime(row.received_at) })),
-    next: isEnd || last === undefined ? null : writeCursor([last]),
-  }
+  const items = shown.map((row) => ({ ...row, received_at: requiredTime(row.received_at) }))
+  const last = rows.length > filter.limit ? shown.at(-1)?.delivery_id : undefined
+  if (last !== undefined) return { items, next: writeCursor([last]) }
+  const isEnd = before <= first || !(await isAnyBefore(db, before))
+  return { items, next: isEnd ? null : writeCursor([before.toString()]) }
 }
 
-/** How far back the newest is looked for, before all of them are. */
-const recently = ['1 hour', '1 day', '40 days']
-
-/** One past the newest. */
-async function newestNumber(db: Database): Promise<bigint> {
-  for (const since of [...recently, null]) {
-    const [row] = await db.query<{ newest: string | null }>({
-      text: `select max(delivery_id) as newest from ${db.schema}deliveries
-        ${since === null ? '' : `where received_at >= now() - interval '${since}'`}`,
-    })
-    if (row?.newest != null) return BigInt(row.newest) + 1n
-  }
-  return 0n
+/** Whether there is anything before a number: what is old enough is gone. */
+async function isAnyBefore(db: Database, number: bigint): Promise<boolean> {
+  const rows = await db.query({
+    text: `select 1 from ${db.schema}deliveries where delivery_id < $1::bigint limit 1`,
+    values: [number.toString()],
+  })
+  return rows.length > 0
 }
 
 type DeliveryRow = Omit<ListedDelivery, 'received_at'> & { readonly received_at: Date | string }

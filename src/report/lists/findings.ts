@@ -1,7 +1,8 @@
 /** Findings as a list: those that are open by when they are due, all of them by when they were seen first. */
 import type { Database, Value } from '../../postgres/executor.ts'
+import { keyedPlans } from '../../postgres/keyed-plans.ts'
 import { findingsWith, type FindingView } from '../findings.ts'
-import { cursorForms, pageOf, readCursor, type Page, type PageRequest } from './keyset.ts'
+import { cursorForms, pageOf, readCursor, stopOf, type Page, type PageRequest } from './keyset.ts'
 
 /** Which findings. */
 export interface FindingListFilter extends PageRequest {
@@ -19,11 +20,7 @@ export async function listFindingPage(
   db: Database,
   filter: FindingListFilter,
 ): Promise<Page<FindingView>> {
-  const { text, values } = findingsStatement(db.schema, filter)
-  const keys = await db.query<{ readonly finding_id: string; readonly at: string }>({
-    text,
-    values,
-  })
+  const { keys, stop } = await findKeys(db, filter)
   const shown = keys.slice(0, filter.limit).map(({ finding_id: id }) => id)
   const views = new Map((await findingsWith(db, shown)).map((view) => [view.finding_id, view]))
   return pageOf(
@@ -32,37 +29,69 @@ export async function listFindingPage(
     ({ at, finding_id: id }) => [at, id],
     // findings are never removed
     ({ finding_id: id }) => views.get(id) as FindingView,
+    stop,
   )
 }
 
-/** The statement, exported so that its plan can be asserted. */
-export function findingsStatement(
-  s: string,
-  filter: FindingListFilter,
-): { readonly text: string; readonly values: readonly Value[] } {
+interface FoundKeys {
+  readonly keys: readonly { readonly finding_id: string; readonly at: string }[]
+  readonly stop: readonly string[] | null
+}
+
+/** Open ones along the index by their due date, all of them along the index by when they were first seen. */
+async function findKeys(db: Database, filter: FindingListFilter): Promise<FoundKeys> {
   const cursor = readCursor(filter.cursor, [cursorForms.moment, cursorForms.uuid])
-  const values: Value[] = [filter.limit + 1]
+  const values: Value[] = []
   const bind = (value: Value): string => `$${values.push(value)}`
   const isOpen = filter.state === 'unfinished' || filter.overdue === true
-  const where: string[] = []
-  if (isOpen) where.push(`f.state in ('open', 'repairing')`)
-  else if (filter.state !== undefined) where.push(`f.state = ${bind(filter.state)}`)
   const by = isOpen ? 'f.due_at' : 'f.first_seen_at'
+  const order = `order by ${by} ${isOpen ? '' : 'desc'}, f.finding_id`
+  const [past, before] = isOpen ? ['>', '<'] : ['<', '>']
+  const along: string[] = [isOpen ? `f.state in ('open', 'repairing')` : 'true']
   if (cursor !== null) {
-    const [at = '', id = ''] = cursor
-    const [moment, last] = [bind(at), bind(id)]
-    const past = isOpen ? '>' : '<'
-    where.push(
-      `(${by} ${past} ${moment}::timestamptz or (${by} = ${moment}::timestamptz and f.finding_id > ${last}::uuid))`,
+    const [moment, last] = [bind(cursor[0] ?? ''), bind(cursor[1] ?? '')]
+    along.push(
+      `(${by} ${past} ${moment}::timestamptz or (${by} = ${moment}::timestamptz and f.finding_id > ${last}::uuid))
+        and ${by} ${past}= ${moment}::timestamptz`,
     )
   }
-  for (const name of ['class', 'kind', 'owner', 'order_id'] as const) {
+  // those of an order are few, and found by the order whatever statistics say
+  const rows =
+    filter.order_id === undefined
+      ? `${db.schema}findings`
+      : `(select * from ${db.schema}findings where order_id = ${bind(filter.order_id)} offset 0)`
+  const from = `from ${rows} f where `
+  if (filter.overdue === true) along.push('f.due_at < now()')
+  const atStart = [...values]
+  const looked: string[] = []
+  if (!isOpen && filter.state !== undefined) looked.push(`f.state = ${bind(filter.state)}`)
+  for (const name of ['class', 'kind', 'owner'] as const) {
     const value = filter[name]
-    if (value !== undefined) where.push(`f.${name} = ${bind(value)}`)
+    if (value !== undefined) looked.push(`f.${name} = ${bind(value)}`)
   }
-  if (filter.overdue === true) where.push('f.due_at < now()')
-  const text = `select f.finding_id::text as finding_id, ${by}::text as at from ${s}findings f
-    ${where.length === 0 ? '' : `where ${where.join(' and ')}`}
-    order by ${by} ${isOpen ? '' : 'desc'}, f.finding_id limit $1`
-  return { text, values }
+  return db.transaction(
+    async (tx) => {
+      const stop =
+        looked.length === 0
+          ? null
+          : await stopOf(tx, {
+              text: `select array[${by}::text, f.finding_id::text] ${from} ${along.join(' and ')} ${order}`,
+              values: atStart,
+            })
+      if (stop !== null) {
+        const [moment, last] = [bind(stop[0] ?? ''), bind(stop[1] ?? '')]
+        looked.push(
+          `(${by} ${before} ${moment}::timestamptz or (${by} = ${moment}::timestamptz and f.finding_id <= ${last}::uuid))
+            and ${by} ${before}= ${moment}::timestamptz`,
+        )
+      }
+      const keys = await tx.query<{ readonly finding_id: string; readonly at: string }>({
+        text: `select f.finding_id::text as finding_id, ${by}::text as at ${from} ${[...along, ...looked].join(' and ')}
+          ${order} limit ${bind(filter.limit + 1)}`,
+        values,
+      })
+      return { keys, stop }
+    },
+    { setup: keyedPlans },
+  )
 }

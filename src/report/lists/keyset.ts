@@ -37,7 +37,7 @@ export function pageOf<Row, Item>(
 }
 
 /** How many rows a page looks through at most, where no index knows what its filter asks for. */
-export const mostLooked = 50_000
+export const mostLooked = 20_000
 
 /**
  * The last row that a page may look at, as the parts of a cursor; null where the list ends before. `along` selects

@@ -37,7 +37,10 @@ export async function listDecisions(
   filter: DecisionFilter,
 ): Promise<Page<ListedDecision>> {
   const s = db.schema
-  const from = [readCursor(filter.cursor, [cursorForms.number])?.[0] ?? null, filter.order_id ?? null]
+  const from = [
+    readCursor(filter.cursor, [cursorForms.number])?.[0] ?? null,
+    filter.order_id ?? null,
+  ]
   const along = `from ${s}ledger_decisions d
     where ($1::bigint is null or d.decision_id < $1::bigint) and ($2::text is null or d.order_id = $2)`
   const isFiltered = filter.kind !== undefined || filter.workflow !== undefined
@@ -105,10 +108,10 @@ export async function listEffects(db: Database, filter: EffectFilter): Promise<P
   const [before = null, type = null, reference = null] =
     readCursor(filter.cursor, [number, text, text]) ?? []
   const from = [before, type, reference, filter.order_id ?? null]
-  const along = `from ${s}fulfillment_effects f
+  const along = `from ${ofOrder(`${s}fulfillment_effects`, filter, '$4')} f
     where ($1::bigint is null or f.decision_id <= $1::bigint)
       and ($1::bigint is null or f.decision_id < $1::bigint or (f.effect_type, f.effect_reference) > ($2, $3))
-      and ($4::text is null or f.order_id = $4)`
+      and f.order_id = coalesce($4::text, f.order_id)`
   const order = 'order by f.decision_id desc, f.effect_type, f.effect_reference'
   const isFiltered = filter.type !== undefined || filter.reference !== undefined
   return inOrder(db, async (tx) => {
@@ -177,10 +180,10 @@ export async function listPayments(
   const [before = null, payment = null] =
     readCursor(filter.cursor, [cursorForms.number, cursorForms.text]) ?? []
   const from = [before, payment, filter.order_id ?? null]
-  const along = `from ${s}ledger_payments p
+  const along = `from ${ofOrder(`${s}ledger_payments`, filter, '$3')} p
     where ($1::bigint is null or p.decision_id <= $1::bigint)
       and ($1::bigint is null or p.decision_id < $1::bigint or p.payment_id > $2)
-      and ($3::text is null or p.order_id = $3)`
+      and p.order_id = coalesce($3::text, p.order_id)`
   const order = 'order by p.decision_id desc, p.payment_id'
   return inOrder(db, async (tx) => {
     const stop =
@@ -214,6 +217,17 @@ export async function listPayments(
       stop,
     )
   })
+}
+
+/** A table, or of it what an order has: that is little, and found by the order whatever statistics say. */
+function ofOrder(
+  table: string,
+  filter: { readonly order_id?: string | undefined },
+  id: string,
+): string {
+  return filter.order_id === undefined
+    ? table
+    : `(select * from ${table} where order_id = ${id} offset 0)`
 }
 
 /** Along an index, whatever the statistics say of a database that was just filled. */
