@@ -12,6 +12,7 @@ import { operationConfirm, requireConfirmed } from '../confirm.ts'
 import { requireEvent } from '../event-named.ts'
 import { defineRoute, type ApiContext, type ApiRoute } from '../route.ts'
 import { idText, moment, reasonText } from '../schemas.ts'
+import type { Shape } from '../wire.ts'
 
 const eventParams = z.strictObject({ source: idText, event_id: idText })
 const operationParams = z.strictObject({ operation_id: z.uuid() })
@@ -20,7 +21,19 @@ const findingParams = z.strictObject({ finding_id: z.uuid() })
 const confirm = z.string().max(512)
 const justReason = z.strictObject({ reason: reasonText })
 
-const decision = z.strictObject({
+/** A decision as it is answered. */
+export interface DecisionAnswer {
+  readonly decision_id: string
+  readonly kind: string
+  readonly order_id: string | null
+  readonly from_state: string | null
+  readonly to_state: string | null
+  readonly reason: string
+  readonly decided_at: string
+}
+
+/** A recorded decision as the API sends it. */
+export const decisionShape: Shape<DecisionAnswer> = z.strictObject({
   decision_id: z.string(),
   kind: z.string(),
   order_id: z.string().nullable(),
@@ -29,12 +42,6 @@ const decision = z.strictObject({
   reason: z.string(),
   decided_at: moment,
 })
-
-/** A decision as it is answered. */
-export type DecisionAnswer = z.input<typeof decision>
-
-/** A recorded decision as the API sends it. */
-export const decisionShape: typeof decision = decision
 
 /** A recorded decision, with its moment as text. */
 export function decisionOf(
@@ -136,7 +143,7 @@ const ofEvents: readonly ApiRoute[] = [
         outcome: z.enum(['replayed', 'recorded', 'pending']),
         /** The state that it was in; of `replayed` only. */
         from: z.string().nullable(),
-        decision: decision.nullable(),
+        decision: decisionShape.nullable(),
       }),
     },
     handle: async (context, { params, body }) => {

@@ -5,11 +5,11 @@ import { exactNumber, moment } from '../schemas.ts'
 
 const text = z.string()
 /** An amount in minor units. */
-export const amount = z.strictObject({ amount: exactNumber, currency: text })
+export const amount: z.ZodObject<{ amount: z.ZodString; currency: z.ZodString }, z.core.$strict> =
+  z.strictObject({ amount: exactNumber, currency: text })
 const change = z.strictObject({ from: text.nullable(), to: text.nullable() })
 
-/** A repair plan. */
-export const repairPlan = z.strictObject({
+const planShape = z.strictObject({
   plan_id: text,
   finding_id: text,
   kind: text,
@@ -72,11 +72,14 @@ export const repairPlan = z.strictObject({
   summary: z.array(text),
 })
 
-/** What can be chosen. */
-export const repairChoice = z.strictObject({ choice: text, does: text })
+/** A repair plan. */
+export const repairPlan: z.ZodObject = planShape
 
-/** What applying came to. */
-export const repairReport = z.strictObject({
+/** What can be chosen. */
+export const repairChoice: z.ZodObject<{ choice: z.ZodString; does: z.ZodString }, z.core.$strict> =
+  z.strictObject({ choice: text, does: text })
+
+const reportShape = z.strictObject({
   /** `recorded`: it was applied before; `agreed`: nothing was to be done, and the finding is closed. */
   outcome: z.enum(['applied', 'recorded', 'agreed']),
   finding_id: text,
@@ -97,8 +100,11 @@ export const repairReport = z.strictObject({
   problem: text.nullable(),
 })
 
+/** What applying came to. */
+export const repairReport: z.ZodObject = reportShape
+
 /** A plan as the API sends it. */
-export function planAnswer(plan: RepairPlan): z.input<typeof repairPlan> {
+export function planAnswer(plan: RepairPlan): object {
   const { order, refund } = plan
   return {
     plan_id: plan.id,
@@ -145,7 +151,7 @@ export function planAnswer(plan: RepairPlan): z.input<typeof repairPlan> {
       says,
     })),
     summary: [...plan.summary],
-  }
+  } satisfies z.input<typeof planShape>
 }
 
 function amountAnswer(of: {
@@ -157,7 +163,7 @@ function amountAnswer(of: {
 
 function orderAnswer(
   order: NonNullable<RepairPlan['order']>,
-): NonNullable<z.input<typeof repairPlan>['order']> {
+): NonNullable<z.input<typeof planShape>['order']> {
   const { id, workflow, from, to, decided, version, subject, expected } = order
   const money = (of: Parameters<typeof amountAnswer>[0] | null): z.input<typeof amount> | null =>
     of === null ? null : amountAnswer(of)
@@ -174,7 +180,7 @@ function orderAnswer(
 }
 
 /** What applying came to, as the API sends it. */
-export function reportAnswer(report: RepairReport): z.input<typeof repairReport> {
+export function reportAnswer(report: RepairReport): object {
   const { outcome, findingId, finding, repair, plan, problem } = report
   return {
     outcome,
@@ -192,5 +198,5 @@ export function reportAnswer(report: RepairReport): z.input<typeof repairReport>
     applied_at: repair?.appliedAt.toISOString() ?? null,
     operations: plan?.operations.map(({ operationId }) => operationId) ?? [],
     problem,
-  }
+  } satisfies z.input<typeof reportShape>
 }

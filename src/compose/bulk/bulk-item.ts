@@ -76,11 +76,7 @@ async function answerItem(
   { number }: BulkItem,
   { state, code, message }: ItemAnswer,
 ): Promise<void> {
-  const running = await tx.query({
-    text: `select 1 from ${s}bulk_acts where bulk_id = $1::uuid and state = 'running' for share`,
-    values: [id],
-  })
-  if (running.length === 0) throw new Overtaken()
+  await holdRunning(s, tx, id)
   const rows = await tx.query({
     text: `update ${s}bulk_items set state = $3, code = $4, message = $5, answered_at = now()
       where bulk_id = $1::uuid and number = $2 and state = 'pending' returning 1`,
@@ -88,6 +84,35 @@ async function answerItem(
   })
   if (rows.length === 0) throw new Overtaken()
   await reach('B2')
+}
+
+/** @throws Overtaken where it was canceled */
+async function holdRunning(s: string, tx: Executor, bulkId: string): Promise<void> {
+  const running = await tx.query({
+    text: `select 1 from ${s}bulk_acts where bulk_id = $1::uuid and state = 'running' for share`,
+    values: [bulkId],
+  })
+  if (running.length === 0) throw new Overtaken()
+}
+
+/**
+ * Holds a target before its act, for an act that passes over what somebody else holds: a second process waits here
+ * for the first one, and goes on where that was killed.
+ *
+ * @throws Overtaken where it is answered
+ */
+async function holdItem(
+  s: string,
+  tx: Executor,
+  { bulk_id: id }: RunningBulk,
+  { number }: BulkItem,
+): Promise<void> {
+  await holdRunning(s, tx, id)
+  const rows = await tx.query({
+    text: `select 1 from ${s}bulk_items where bulk_id = $1::uuid and number = $2 and state = 'pending' for update`,
+    values: [id, number],
+  })
+  if (rows.length === 0) throw new Overtaken()
 }
 
 type Answering = (tx: Executor) => Promise<void>
@@ -116,13 +141,15 @@ function actOn(
 async function replay(
   parts: HookledgerParts,
   bulk: RunningBulk,
-  { target, was }: BulkItem,
+  item: BulkItem,
   answer: Answering,
 ): Promise<void> {
+  const { target, was } = item
+  const before = (tx: Executor): Promise<void> => holdItem(parts.database().schema, tx, bulk, item)
   const after = async (tx: Executor, result: unknown): Promise<void> => {
     if ((result as ReplayedKeys).replayed.length > 0) await answer(tx)
   }
-  const db = guarded(parts.database(), { after })
+  const db = guarded(parts.database(), { before, after })
   const { replayed, expired } = await replayKeys(db, was as ReplayableState, [idOf(target)], bulk)
   if (expired > 0)
     throw new HookledgerError(
