@@ -48,6 +48,16 @@ export default tseslint.config(
     },
   },
   {
+    // node:test waits for its tests by itself.
+    files: ['examples/testing/node-test/**'],
+    rules: {
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafeCalls: [{ from: 'package', name: 'test', package: 'node:test' }] },
+      ],
+    },
+  },
+  {
     files: ['test/**', 'bench/**', 'scripts/**'],
     rules: { 'max-lines-per-function': 'off', 'max-lines': ['error', 600] },
   },

@@ -18,10 +18,10 @@ export function refreshText(seconds: RefreshSeconds): string {
 }
 
 /**
- * How long to wait until the next reading, in ms, or false for none: none while paused, and after failures
- * longer each time, up to a minute.
+ * How long to wait until the next reading, in ms, or false for none: none while paused. While readings fail, half as
+ * long as they have failed by now, up to a minute: a short outage is over on the screen soon after it is over.
  */
-export function refreshWait(seconds: RefreshSeconds, failures: number): number | false {
+export function refreshWait(seconds: RefreshSeconds, failedForMs: number): number | false {
   if (seconds === 0) return false
-  return Math.min(seconds * 1000 * 2 ** Math.min(failures, 5), Math.max(60_000, seconds * 1000))
+  return Math.max(seconds * 1000, Math.min(failedForMs / 2, 60_000))
 }

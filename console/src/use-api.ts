@@ -33,7 +33,9 @@ export function useGet<Name extends GetName>(
     enabled,
     refetchInterval: ({ state }) => {
       if (refresh === false) return false
-      const wait = refreshWait(seconds, state.fetchFailureCount)
+      // neither moves between two readings: a wait that is another at each look would never end
+      const { dataUpdatedAt: read, errorUpdatedAt: failed } = state
+      const wait = refreshWait(seconds, read === 0 ? 0 : failed - read)
       return wait === false || refresh === true ? wait : Math.max(wait, refresh * 1000)
     },
     placeholderData: (before, { queryKey } = {} as never) =>

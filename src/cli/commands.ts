@@ -21,11 +21,13 @@ export const commands: Readonly<Record<string, Lazy>> = {
   grant: async () => (await import('./grant.ts')).grantCommand,
   subject: async () => (await import('./subject.ts')).subjectCommand,
   adopt: async () => (await import('./adopt.ts')).adoptCommand,
+  drill: async () => (await import('./drill.ts')).drillCommand,
   shadow: async () => (await import('./shadow.ts')).shadowCommand,
   replay: async () => (await import('./replay.ts')).replayCommand,
   send: async () => (await import('./send.ts')).sendCommand,
   graph: async () => (await import('./graph.ts')).graphCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,
   prune: async () => (await import('./prune.ts')).pruneCommand,
+  'internal-drill': async () => (await import('./drill-child.ts')).drillChildCommand,
   'internal-work': async () => (await import('./work.ts')).workCommand,
 }

@@ -39,6 +39,8 @@ export interface LoadedConfig {
   readonly hookledger: Hookledger
   /** The app's own routes, for `dev` and `start` to serve beside Hookledger's. */
   readonly routes: ((context: AppRouteContext) => ExtraRoutes) | undefined
+  /** What it says about drills, unchecked. */
+  readonly drill: unknown
   /** Makes what the app needs in the database; run by `dev` after it migrated. */
   readonly setup: ((db: { query(text: string): Promise<unknown> }) => Promise<void>) | undefined
 }
@@ -70,6 +72,7 @@ export async function loadConfig(file: string, cwd: string): Promise<LoadedConfi
     return {
       hookledger: exported as Hookledger,
       routes: functionOf(module, 'routes') as LoadedConfig['routes'],
+      drill: module['drill'],
       setup: functionOf(module, 'setup') as LoadedConfig['setup'],
     }
   } catch (error) {

@@ -3,11 +3,11 @@
  * die the first time that it reaches step W3. Without the variable nothing is installed, and a step is
  * one comparison with null.
  */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HookledgerError } from '../core/errors.ts'
 import { installFailpoints, type Step } from '../core/failpoints.ts'
+import { watchOutgoingSockets } from './outgoing-sockets.ts'
 
 /**
  * kill: SIGKILL of this process. stop: SIGSTOP, until somebody continues it. throw: an error out of the
@@ -91,13 +91,12 @@ export function installFaultPlan(
 ): InstalledFaults {
   const counts = new Map<Step, number>()
   const sockets = new Set<Socket>()
-  const opened = (message: unknown): void => {
-    const { socket } = message as { readonly socket: Socket }
+  const opened = (socket: Socket): void => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
   const needsSockets = faults.some(({ action }) => action === 'dbreset' || action === 'dbhole')
-  if (needsSockets) subscribe('net.client.socket', opened)
+  const unwatch = needsSockets ? watchOutgoingSockets(opened) : undefined
   const toDatabase = (): Socket[] =>
     [...sockets].filter(
       ({ remotePort }) => options.databasePort === undefined || remotePort === options.databasePort,
@@ -114,7 +113,7 @@ export function installFaultPlan(
     reached: (step) => counts.get(step) ?? 0,
     uninstall() {
       installFailpoints(null)
-      if (needsSockets) unsubscribe('net.client.socket', opened)
+      unwatch?.()
     },
   }
 }

@@ -39,14 +39,19 @@ describe('shortcutOf', () => {
 describe('refreshWait', () => {
   it('never reads while paused', () => {
     expect(refreshWait(0, 0)).toBe(false)
-    expect(refreshWait(0, 5)).toBe(false)
+    expect(refreshWait(0, 600_000)).toBe(false)
   })
 
-  it('waits longer after each failure, up to a minute', () => {
-    expect([0, 1, 2, 9].map((failures) => refreshWait(2, failures))).toEqual([
-      2000, 4000, 8000, 60_000,
+  it('waits as was chosen while all is well, and in the first moments of an outage', () => {
+    expect(refreshWait(5, 0)).toBe(5000)
+    expect(refreshWait(5, -3000)).toBe(5000)
+    expect(refreshWait(5, 8000)).toBe(5000)
+  })
+
+  it('waits longer the longer it fails, up to a minute', () => {
+    expect([8000, 20_000, 60_000, 3_600_000].map((failed) => refreshWait(2, failed))).toEqual([
+      4000, 10_000, 30_000, 60_000,
     ])
-    expect(refreshWait(30, 9)).toBe(60_000)
   })
 })
 

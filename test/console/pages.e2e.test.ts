@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import axe from 'axe-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pagePaths, type PageName } from '../../console/src/links.ts'
+import { barriersOf, overhangOf } from '../support/barriers.ts'
 import { openBrowser, type ConsoleBrowser, type Seen } from '../support/browser.ts'
 import { startApi } from '../support/console-api.ts'
 import { createConsoleHistory, type ConsoleHistory } from '../support/console-history.ts'
@@ -35,15 +35,6 @@ function pathOf(name: PageName): string {
   })
 }
 
-/** What is seriously wrong for somebody who cannot see, or has no mouse. */
-async function barriersOf({ page }: Seen): Promise<string[]> {
-  return page.evaluate<
-    string[]
-  >(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
-    violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')))`)
-}
-
 const looks = [
   { theme: 'light', width: 1280 },
   { theme: 'dark', width: 1280 },
@@ -65,17 +56,13 @@ describe('every page, light and dark, wide and narrow', () => {
     expect(await page.locator('h1').count()).toBe(1)
     expect(await page.locator('h1').innerText()).not.toBe('')
     expect(await page.locator('[role=alert]').allInnerTexts()).toEqual([])
-    await page.evaluate(axe.source)
     for (const { theme, width } of looks) {
       await page.emulateMedia({ colorScheme: theme })
       await page.setViewportSize({ width, height: 900 })
-      const overhang = await page.evaluate<number>(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      )
-      expect([theme, width, overhang]).toEqual([theme, width, 0])
+      expect([theme, width, await overhangOf(page)]).toEqual([theme, width, 0])
       // colors and sizes are two questions: each is asked both ways, once
       if ((theme === 'light') === (width === 1280))
-        expect([theme, width, await barriersOf(seen)]).toEqual([theme, width, []])
+        expect([theme, width, await barriersOf(page)]).toEqual([theme, width, []])
     }
     expect(faults).toEqual([])
     expect(strangers).toEqual([])

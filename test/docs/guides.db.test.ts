@@ -5,6 +5,7 @@ import type { Express } from 'express'
 import type { FastifyInstance } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Hookledger } from 'hookledger'
+import { stripeDelivery } from '../../src/testing/deliveries.ts'
 import { signStripe } from '../../src/testing/sign.ts'
 import { checkoutSessionCompleted, stripeBody } from '../../src/testing/stripe-events.ts'
 import { createHookledgerDatabase } from '../support/hookledger-database.ts'
@@ -80,14 +81,19 @@ async function stored(): Promise<number> {
 }
 
 describe('docs/guides/testing.md', () => {
-  it('buys on a schema that was only migrated', async () => {
+  it('sells on a schema that was only migrated', async () => {
     const { load } = await open('docs/guides/testing.md')
-    const { buy, hookledger } = (await load('shop.ts')) as {
-      buy: (order: string) => Promise<string[]>
-      hookledger: Hookledger
+    const { createShop, secret: itsSecret } = (await load('shop.ts')) as {
+      createShop: () => Hookledger
+      secret: string
     }
-    closing.push(() => hookledger.stop())
-    expect(await buy('1001')).toEqual(['pro'])
+    const shop = createShop()
+    closing.push(() => shop.stop())
+    const sold = checkoutSessionCompleted({ order: '1001', email: 'ada@example.com' })
+    await shop.ingest(stripeDelivery(sold, { secret: itsSecret }))
+    await shop.runOnce({ budgetMs: 5000 })
+    const granted = await shop.entitlements('email:ada@example.com')
+    expect(granted.map(({ entitlement }) => entitlement)).toEqual(['pro'])
   })
 })
 

@@ -41,6 +41,8 @@ export interface Seen {
   go(path: string): Promise<void>
   /** Waits until nothing is loading any more. */
   settled(): Promise<void>
+  /** From the next request on it is by somebody else, or nobody; the page is not told. */
+  become(as: Identity | Role | null): Promise<void>
   close(): Promise<void>
 }
 
@@ -122,11 +124,13 @@ async function openWindow(of: {
     timezoneId: 'UTC',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
-  const identity = identityOf(as)
-  if (identity !== null) {
+  const become: Seen['become'] = async (who) => {
+    const identity = identityOf(who)
+    if (identity === null) return context.clearCookies({ name: cookie })
     const value = encodeURIComponent(JSON.stringify(identity))
     await context.addCookies([{ name: cookie, value, url: origin, sameSite: 'Lax' }])
   }
+  await become(as)
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   const faults: string[] = []
@@ -146,6 +150,7 @@ async function openWindow(of: {
     faults,
     strangers,
     settled,
+    become,
     go: async (path) => {
       await page.goto(`${origin}${prefix}/console${path}`)
       await settled()

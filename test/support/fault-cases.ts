@@ -279,7 +279,9 @@ export async function playReceiverFaults(
       }
     }
     await heal()
-    expect(first.faults).toEqual(plan.map((each) => `${each.split(':')[0]} ${action}`))
+    // requests that are under way at once reach their steps in any order
+    const planned = plan.map((each) => `${each.split(':')[0]} ${action}`)
+    expect([...first.faults].sort()).toEqual(planned.sort())
     expect(seen.filter(({ outcome }) => outcome === 'fail')).toEqual([])
     await takeOver(shop)
     await expectAllIsWell(shop, load, seen)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { connect, createServer, Socket, type AddressInfo, type Server } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { reach, type Step } from '../../src/core/failpoints.ts'
 import {
@@ -98,6 +98,19 @@ describe('an installed plan', () => {
     await reach('W1')
     await closed
     expect(spared.destroyed).toBe(false)
+  })
+
+  it('resets connections of drivers that make their sockets by themselves, as pg does', async () => {
+    const database = await listen()
+    install('W1:1:dbreset', { databasePort: database.port })
+    const reset = new Socket()
+    reset.on('error', () => {})
+    const closed = once(reset, 'close')
+    reset.connect(database.port, '127.0.0.1')
+    await once(reset, 'connect')
+    await reach('W1')
+    await closed
+    expect(reset.destroyed).toBe(true)
   })
 
   it('stops reading connections to the database', async () => {

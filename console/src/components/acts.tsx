@@ -1,5 +1,5 @@
 /** The acts of a page: a button for each that its reader may do, and the dialog that is open. */
-import { useState, type ReactNode } from 'react'
+import { useEffect, useState, type ReactNode } from 'react'
 import { Icon, type IconName } from './icons.tsx'
 
 /** An act: what stands on its button, and what it opens. */
@@ -11,23 +11,33 @@ export interface Act {
   readonly open: (close: () => void) => ReactNode
 }
 
-/** The buttons; false stands for what the reader may not do, or what is not possible now. */
+/**
+ * The buttons; false stands for what the reader may not do, or what is not possible now. A dialog that is open stays
+ * open where its act goes: what the server says of it has to be read.
+ */
 export function Acts({ of }: { of: readonly (Act | false)[] }): ReactNode {
-  const [opened, setOpened] = useState<string | null>(null)
+  const [opened, setOpened] = useState<Act | null>(null)
   const acts = of.filter((act) => act !== false)
+  const names = acts.map(({ name }) => name).join()
+  // a button that goes takes the focus with it, and whoever uses the keyboard would begin at the top again
+  useEffect(() => () => void setTimeout(keepFocus), [names])
   return (
     <>
-      {acts.map(({ name, icon, primary }) => (
+      {acts.map((act) => (
         <button
-          key={name}
+          key={act.name}
           type="button"
-          className={primary === true ? 'button primary' : 'button'}
-          onClick={() => setOpened(name)}
+          className={act.primary === true ? 'button primary' : 'button'}
+          onClick={() => setOpened(act)}
         >
-          {icon !== undefined && <Icon name={icon} />} {name}
+          {act.icon !== undefined && <Icon name={act.icon} />} {act.name}
         </button>
       ))}
-      {acts.find(({ name }) => name === opened)?.open(() => setOpened(null))}
+      {(acts.find(({ name }) => name === opened?.name) ?? opened)?.open(() => setOpened(null))}
     </>
   )
+}
+
+function keepFocus(): void {
+  if (document.activeElement === document.body) document.getElementById('page')?.focus()
 }

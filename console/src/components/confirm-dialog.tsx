@@ -135,7 +135,9 @@ export function Dialog({
     dialog?.showModal()
     return () => {
       dialog?.close()
-      if (before instanceof HTMLElement) before.focus()
+      // the act may have taken its own button away
+      const back = before?.isConnected ? before : document.getElementById('page')
+      if (back instanceof HTMLElement) back.focus()
     }
   }, [])
   return (

@@ -146,7 +146,10 @@ function Buttons({ of: bulk }: { of: Bulk }): ReactNode {
   const mayOperate = useMay('operate')
   const mayApprove = useMay('approve') && session.actor !== bulk.actor
   const offered: readonly Choice[] = [
-    ...(mayOperate && bulk.state === 'planned' ? (['start'] as const) : []),
+    // whoever plans starts
+    ...(mayOperate && bulk.state === 'planned' && session.actor === bulk.actor
+      ? (['start'] as const)
+      : []),
     ...(mayApprove && bulk.state === 'waiting_approval' ? (['approve', 'reject'] as const) : []),
     ...(mayOperate && ['planned', 'waiting_approval', 'running'].includes(bulk.state)
       ? (['cancel'] as const)

@@ -6,4 +6,4 @@ export const Fragment: typeof runtime.Fragment = runtime.Fragment
 /** Makes an element. */
 export const jsx: typeof runtime.jsx = runtime.jsx
 /** The same function, where the children are a list. */
-export const jsxs: typeof runtime.jsx = jsx
+export const jsxs: typeof runtime.jsxs = runtime.jsxs

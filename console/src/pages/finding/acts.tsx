@@ -25,19 +25,20 @@ export function FindingActs({
   /** What its state permits. */
   allowed: readonly Open[]
 }): ReactNode {
-  if (!useMay('operate')) return null
+  const mayOperate = useMay('operate')
+  const can = (act: Open): boolean => mayOperate && allowed.includes(act)
   return (
     <Acts
       of={[
-        allowed.includes('assign') && {
+        can('assign') && {
           name: 'Assign',
           open: (close) => <AssignDialog finding={finding} close={close} />,
         },
-        allowed.includes('dismiss') && {
+        can('dismiss') && {
           name: 'Dismiss',
           open: (close) => <DismissDialog finding={finding} close={close} />,
         },
-        allowed.includes('repair') && {
+        can('repair') && {
           name: 'Plan a repair',
           primary: true,
           open: (close) => <RepairDialog id={finding.finding_id} close={close} />,
