@@ -32,7 +32,12 @@ const quickContract = {
   maxAttempts: 200,
   ratePerSecond: null,
 } as const
-const quickGather = { callsPerSecond: 500, callsPerSecondPerAccount: 500 } as const
+const quickGather = {
+  callsPerSecond: 500,
+  callsPerSecondPerAccount: 500,
+  callMs: 800,
+  leaseMs: 1800,
+} as const
 const quickReconcile = { everyMs: 700, lagMs: 1000, overlapMs: 600_000, callsPerSecond: 500 }
 
 /** The options of the Hookledger that is drilled. */

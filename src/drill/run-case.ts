@@ -65,7 +65,7 @@ const roleOfStep: Readonly<Record<string, DrillRole>> = {
 const commitsOf: Readonly<Record<string, RegExp>> = {
   receive: /inbox_events/,
   work: /ledger_decisions/,
-  dispatch: /outbox_a(ttempts|nswers)/,
+  dispatch: /dispatch_round/,
 }
 
 /** Plays a case. Never rejects for what the product does. */
@@ -182,17 +182,20 @@ class CaseRun {
 
   #plant(): void {
     const { kind, detail } = this.#case
-    const { destination, provider, proxy } = this.#shared
+    const { destination, provider } = this.#shared
     if (kind === 'destination')
       destination.fail([detail as DestinationFault, detail as DestinationFault])
     if (kind === 'provider') provider.fail([detail as ProviderFault, detail as ProviderFault])
     if (kind !== 'commit') return
     const [whose = '', mode = ''] = detail.split('.')
-    const match = commitsOf[whose]
-    this.#armed = proxy.arm({
-      mode: mode as CommitFaultMode,
-      ...(match !== undefined && { match }),
-    })
+    const arm = (): void => this.#arm(mode as CommitFaultMode, commitsOf[whose])
+    // a dispatcher commits all the time: what counts is the commit in which it says what came of a call
+    if (whose === 'dispatch') destination.onNextCall(arm)
+    else arm()
+  }
+
+  #arm(mode: CommitFaultMode, match: RegExp | undefined): void {
+    this.#armed = this.#shared.proxy.arm({ mode, ...(match !== undefined && { match }) })
     void this.#armed.struck.then(() => {
       this.#struck = true
       this.#healedAt = performance.now()

@@ -183,7 +183,9 @@ describe('a server that crashes', () => {
         await new Promise(() => {})
       })
       answers.push(await first)
-      expect(answers).toEqual([step === 'R10' ? 200 : 'cut'])
+      // at R9 the answer is written, and on its way or not
+      const possible = { R1: ['cut'], R2: ['cut'], R9: ['cut', 200], R10: [200] }[step]
+      expect(possible).toContain(answers[0])
       expect(await send()).toBe('cut')
       const stored = await count('hookledger.webhook_inbox')
       expect(stored).toBe(step === 'R9' || step === 'R10' ? 1 : 0)

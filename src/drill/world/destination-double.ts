@@ -21,6 +21,8 @@ export interface DestinationDouble {
   readonly calls: readonly SeenCall[]
   /** The next calls fail so, one each. */
   fail(faults: readonly DestinationFault[]): void
+  /** Told of the next call, before it is answered. */
+  onNextCall(listener: () => void): void
   /** Forgets everything. */
   reset(): void
   close(): Promise<void>
@@ -28,11 +30,7 @@ export interface DestinationDouble {
 
 /** Starts it on a free port. */
 export async function startDestinationDouble(): Promise<DestinationDouble> {
-  const state = {
-    calls: [] as SeenCall[],
-    faults: [] as DestinationFault[],
-    done: new Set<string>(),
-  }
+  const state: State = { listener: null, calls: [], faults: [], done: new Set() }
   const server = createServer((request, response) => void answer(state, request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -40,10 +38,14 @@ export async function startDestinationDouble(): Promise<DestinationDouble> {
     get calls() {
       return state.calls
     },
+    onNextCall: (listener) => {
+      state.listener = listener
+    },
     fail: (faults) => void state.faults.push(...faults),
     reset() {
       state.calls = []
       state.faults = []
+      state.listener = null
       state.done.clear()
     },
     close: () => closeServer(server),
@@ -58,6 +60,7 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 interface State {
+  listener: (() => void) | null
   calls: SeenCall[]
   faults: DestinationFault[]
   readonly done: Set<string>
@@ -73,6 +76,8 @@ async function answer(
   if (body === null) return
   const destination = decodeURIComponent((request.url ?? '/').split('?')[0]?.slice(1) ?? '')
   const key = String(request.headers['idempotency-key'] ?? '')
+  state.listener?.()
+  state.listener = null
   const fault = state.faults.shift()
   const applies = fault !== 'refuse' && fault !== 'drop' && !state.done.has(`${destination} ${key}`)
   if (applies) state.done.add(`${destination} ${key}`)
