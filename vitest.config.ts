@@ -53,8 +53,8 @@ export default defineConfig({
           name: 'browser',
           include: ['test/**/*.e2e.test.ts'],
           globalSetup,
-          // One browser at a time, and after what needs the machine for itself.
-          maxWorkers: 1,
+          // After what needs the machine for itself; two at a time, since browsers mostly wait.
+          maxWorkers: 2,
           sequence: { groupOrder: 3 },
           testTimeout: 60_000,
           hookTimeout: 120_000,
