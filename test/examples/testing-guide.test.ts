@@ -22,7 +22,7 @@ describe('the guide to testing', () => {
   })
 
   it('names every broken example with the fault that its test expects', () => {
-    const tests = readFileSync(join(root, 'test/examples/broken.crash.test.ts'), 'utf8')
+    const tests = readFileSync(join(root, 'test/support/drilled-examples.ts'), 'utf8')
     const tested = [...tests.matchAll(/\['([a-z-]+)', '([a-z_]+)', 'P\d+', '\w+'\]/g)]
     const shown = [
       ...section(guide.text, 'What a drill finds').matchAll(
