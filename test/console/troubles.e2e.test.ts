@@ -110,8 +110,13 @@ describe('an act without an answer', () => {
     await verb.click()
     await seen.settled()
     expect(await acts()).toEqual([{ act, actor: operator }])
-    await seen.page.keyboard.press('Escape')
-    await seen.page.getByRole('dialog').waitFor({ state: 'detached' })
+    // while it is busy a dialog does not let itself be closed
+    await expect
+      .poll(async () => {
+        await seen.page.keyboard.press('Escape')
+        return seen.page.getByRole('dialog').count()
+      })
+      .toBe(0)
     expect(await main()).toContain(reason)
   })
 
