@@ -61,6 +61,8 @@ export function createDatabase(
   if (!heard.has(pool)) {
     heard.add(pool)
     pool.on('error', () => {}) // an idle connection that dies must not end the process
+    // nor one that dies in the very bytes that say that it is ready, before whoever asked for it can listen
+    pool.on('connect', (client) => client.on('error', () => {}))
   }
   return new PooledDatabase(pool, schemaName, options)
 }

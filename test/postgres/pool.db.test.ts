@@ -123,6 +123,23 @@ describe('query', () => {
   })
 })
 
+describe('a connection that ends in the bytes that say that it is ready', () => {
+  it('ends nothing else: somebody hears of it before it is handed out', async () => {
+    const pool = appPool({ max: 1 })
+    over(pool)
+    const ended = new Promise((resolve) => {
+      // as when one packet holds both: the driver goes on reading before whoever asked for it runs
+      pool.once('acquire', (client) => {
+        queueMicrotask(() => resolve(client.listenerCount('error')))
+      })
+    })
+    const client = await pool.connect()
+    expect(await ended).toBeGreaterThan(0)
+    expect(client.emit('error', new Error('terminating connection'))).toBe(true)
+    client.release(true)
+  })
+})
+
 describe('transaction', () => {
   it('is at READ COMMITTED, whatever the default is', async () => {
     const db = over(appPool({ options: '-c default_transaction_isolation=serializable' }))
